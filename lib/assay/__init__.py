@@ -1,0 +1,1 @@
+"""Assay: methods of machine-learning papers, as functions of arrays and tensors."""
