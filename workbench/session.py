@@ -18,7 +18,7 @@ from workbench.controls import ControlError, Data
 from workbench.pool import POOL, Pool
 from workbench.results import Result
 from workbench.runner import Request, State
-from workbench.snapshot import Settings, Shown, Snapshot, settle
+from workbench.snapshot import Settings, Shown, Snapshot, aliases_in, settle
 from workbench.sources import portable
 from workbench.study import Study
 
@@ -125,6 +125,7 @@ class Session:
         with self._lock:
             before = self.settings
             merged: dict[str, object] = dict(before.user)
+            aliases_in(self.study, values or {})
             for name, value in (values or {}).items():
                 if name in self.study.aliases:
                     merged.pop(self.study.aliases[name].control, None)
@@ -178,7 +179,6 @@ class Session:
 
     def _apply(self, values: Mapping[str, object], preset: str, strict: set[str]) -> Change:
         before = self.settings
-        # a control that was set goes back to "not set" when it is given its unset value by an undo, never by hand
         after = settle(self.study, values, preset, strict=strict, pool=self.pool, roots=self.roots)
         self.settings = after
         moved = {

@@ -7,6 +7,7 @@ shows, runs and judges. A snapshot never changes; moving a control makes another
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,13 +17,13 @@ from typing import Any, Literal
 import pandas as pd
 
 from workbench.claims import Claim, Judgement, Verdict, judge
-from workbench.controls import Control, ControlError, Data, shown
+from workbench.controls import Control, ControlError, Data, Number, finite, shown
 from workbench.identity import Code, code_of, content_hash, key
 from workbench.pool import POOL, Pool
 from workbench.results import Result, tables_of
 from workbench.run import Run
 from workbench.sources import Source, find_source
-from workbench.study import PRESETS, Stat, Study, StudyError
+from workbench.study import PRESETS, Stat, Study, StudyError, arguments
 
 __all__ = ["Settings", "Shown", "Snapshot", "settle"]
 
@@ -100,12 +101,7 @@ def settle(
             raise ControlError(
                 "control", f"got {shown(name)}; expected one of {', '.join([*study.moving, *study.aliases])}"
             )
-    aliased: dict[str, str] = {}
-    for name in [n for n in given if n in study.aliases]:
-        control = study.aliases[name].control
-        if control in given or control in aliased:
-            raise ControlError(name, f"sets {control}, which is set as {aliased.get(control, control)} too")
-        aliased[control] = name
+    aliased = aliases_in(study, given)
 
     settled: dict[str, Any] = {}
     user: dict[str, Any] = {}
@@ -134,11 +130,14 @@ def settle(
             for other in study.needs(alias.name)[1:]:
                 need(other) if other not in study.controls else settle_one(other)
             handle = given[alias.name]
+            unit = f" {alias.unit}" if alias.unit else ""
+            number = finite(alias.name, handle, f"a number{unit}")
             try:
-                number = float(handle)  # type: ignore[arg-type]
                 raw: object = snapshot().call(alias.back, first=number)
-            except (TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
-                raise ControlError(alias.name, f"got {shown(handle)}; {error or 'expected a number'}") from None
+            except (ValueError, ZeroDivisionError, OverflowError):
+                raise ControlError(
+                    alias.name, f"got {shown(handle)}; expected a number{unit} that gives {name} {control.expected}"
+                ) from None
             given_name = alias.name
         elif name in given:
             raw, given_name = given[name], name
@@ -151,17 +150,35 @@ def settle(
             lenient = strict is False or (strict is not True and given_name not in strict)
             if plain.source is None or not lenient:
                 if given_name != name:
-                    raise ControlError(given_name, f"got {shown(given[given_name])}, which is {error}") from None
+                    sentence = f"got {shown(given[given_name])}, for which {name} is {shown(raw)}; expected {control.expected}"
+                    raise ControlError(given_name, sentence) from None
                 raise
             plain.parse(raw)  # what no data could allow is refused in any case
             notices.append(f"{control.label} {shown(raw)} is not there now; it is {shown(settled[name])} instead.")
             return
         settled[name] = user[name] = value
+        if isinstance(control, Data) and (strict is True or (strict is not False and given_name in strict)):
+            snapshot().source(name)
 
     for name in study.controls:
         settle_one(name)
     ordered = {name: settled[name] for name in study.controls}
     return Settings(ordered, {n: user[n] for n in ordered if n in user}, preset, bound, tuple(notices))
+
+
+def aliases_in(study: Study, given: Mapping[str, object]) -> dict[str, str]:
+    """From control to the alias that sets it.
+
+    Raises:
+        ControlError: a control is set twice, by itself and an alias or by two aliases.
+    """
+    aliased: dict[str, str] = {}
+    for name in [n for n in given if n in study.aliases]:
+        control = study.aliases[name].control
+        if control in given or control in aliased:
+            raise ControlError(name, f"sets {control}, which is set as {aliased.get(control, control)} too; expected one")
+        aliased[control] = name
+    return aliased
 
 
 class Snapshot:
@@ -228,8 +245,6 @@ class Snapshot:
 
     def call(self, function: Callable[..., Any], *, first: Any = None, run: Run | None = None) -> Any:
         """Call a member with what it names; `first` fills the first argument of an alias's function."""
-        from workbench.study import arguments
-
         names = arguments(function)
         if first is not None:
             return function(first, *(self.value(name) for name in names[1:]))
@@ -239,6 +254,22 @@ class Snapshot:
         """The value of an alias."""
         found = self.study.aliases[alias]
         return float(self.call(found.to, first=self.settings.values[found.control]))
+
+    def handle_bounds(self, alias: str) -> tuple[float, float]:
+        """The values of an alias at the two bounds of its control, ascending; infinite ends are drawn in by a step."""
+        found = self.study.aliases[alias]
+        control = self.settings.controls[found.control]
+        assert isinstance(control, Number)
+        low, high = control.limits
+        step = (high - low) * 1e-3
+        ends = []
+        for end, inner in ((low, low + step), (high, high - step)):
+            try:
+                value = float(self.call(found.to, first=end))
+            except (ZeroDivisionError, ValueError, OverflowError):
+                value = math.nan
+            ends.append(value if math.isfinite(value) else float(self.call(found.to, first=inner)))
+        return min(ends), max(ends)
 
     # identity
 
