@@ -41,7 +41,7 @@ def shown(value: object) -> str:
 
 def plain(number: float) -> str:
     """A number as a person writes it: `0.5`, `3`, `1e-12`."""
-    return f"{number:.12g}"
+    return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else f"{number:.12g}"
 
 
 def finite(field: str, value: object, expected: str) -> float:

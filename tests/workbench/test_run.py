@@ -1,0 +1,87 @@
+"""Runs in this process: streams from seed and name, nested progress, kept items, and a stop at any step."""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+
+from workbench.results import exact
+from workbench.run import Cancelled, LocalRun, decode, encode
+
+TABLES = {"rows": {"i": exact("int")}}
+
+
+def test_streams_follow_from_seed_and_name_and_nothing_else():
+    np.random.seed(1)
+    torch.manual_seed(1)
+    one = LocalRun(7)
+    first = one.rng("train", 1).normal(size=3), torch.randn(3, generator=one.generator("train", 1))
+    one.rng("other")
+    again = LocalRun(7)
+    np.testing.assert_array_equal(first[0], again.rng("train", 1).normal(size=3))
+    torch.testing.assert_close(first[1], torch.randn(3, generator=again.generator("train", 1)), rtol=0, atol=0)
+    for other in (LocalRun(8).rng("train", 1), one.rng("train", 2), one.rng("train1"), one.rng("train", "1")):
+        assert not np.array_equal(first[0], other.normal(size=3))
+
+
+def test_nested_progress_rises_to_one():
+    said: list[tuple[float, str]] = []
+    run = LocalRun(on_progress=lambda f, m: said.append((f, m)))
+    for _ in run.progress(range(4), "outer"):
+        for _ in run.progress(range(3), "inner"):
+            run._said = 0.0  # noqa: SLF001 - every step is said, not twenty a second
+    fractions = [f for f, _ in said]
+    assert fractions == sorted(fractions) and fractions[-1] == 1.0
+    assert fractions[0] == 0.0 and any(0 < f < 1 for f in fractions)
+
+
+def test_a_stop_reaches_progress_rows_and_checks_and_keeps_what_was_done():
+    stop = False
+    run = LocalRun(0, TABLES, stopped=lambda: stop)
+    with pytest.raises(Cancelled):
+        for i in run.progress(range(10)):
+            run.row("rows", i=i)
+            stop = i == 3
+    assert list(run.tables["rows"].frame.i) == [0, 1, 2, 3]
+    with pytest.raises(Cancelled):
+        run.check()
+
+
+def square(calls: list[int], run: LocalRun, item: int) -> dict[str, object]:
+    calls.append(item)
+    return {"square": item**2, "noise": run.rng("item", item).normal(size=2)}
+
+
+def test_finished_items_are_kept_and_not_run_again(tmp_path):
+    calls: list[int] = []
+    function = functools.partial(square, calls)
+    stop_after = 2
+    run = LocalRun(0, directory=tmp_path, keep="key", stopped=lambda: len(calls) >= stop_after)
+    with pytest.raises(Cancelled):
+        list(run.map(function, [1, 2, 3, 4], "items"))
+    stop_after = 99
+    outcomes = list(run.map(function, [1, 2, 3, 4], "items"))
+    assert calls == [1, 2, 3, 4]
+    fresh = list(LocalRun(0).map(functools.partial(square, []), [1, 2, 3, 4], "items"))
+    for kept, made in zip(outcomes, fresh, strict=True):
+        assert kept["square"] == made["square"]
+        np.testing.assert_array_equal(kept["noise"], made["noise"])
+
+
+def test_outcomes_survive_json_with_dtype_and_shape():
+    value = {"a": np.arange(6, dtype=np.int16).reshape(2, 3), "b": [1, 2.5, None, "x"], "c": np.float32(0.1)}
+    again = decode(encode(value))
+    np.testing.assert_array_equal(again["a"], value["a"])
+    assert again["a"].dtype == np.int16 and again["b"] == value["b"] and again["c"] == float(np.float32(0.1))
+    with pytest.raises(ValueError, match="objects"):
+        encode(np.array([object()]))
+
+
+def test_unknown_tables_and_file_names_with_folders_are_refused(tmp_path):
+    run = LocalRun(0, TABLES, directory=tmp_path)
+    with pytest.raises(ValueError, match="expected one of rows"):
+        run.row("other", i=1)
+    for name in ("../x", "a/b", "", ".."):
+        with pytest.raises(ValueError, match="plain file name"):
+            run.file(name)
