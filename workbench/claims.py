@@ -35,7 +35,7 @@ class Evidence:
         estimate: the measured value, in the expectation's unit.
         interval: `(low, high)` around it; the estimate itself twice when `over` is `exact`.
         over: what the interval is over: `seeds`, `recordings`, `users`, `prompts`, another plural noun, or `exact`.
-        n: how many of them.
+        n: how many of them; how many cases were computed when `exact`.
         note: one sentence that a reader needs beside the number.
 
     Raises:
@@ -64,9 +64,9 @@ class Evidence:
         object.__setattr__(self, "n", int(self.n))
 
     @classmethod
-    def exact(cls, value: float, note: str = "") -> Evidence:
-        """Evidence without uncertainty: a computed number."""
-        return cls(float(value), (float(value), float(value)), "exact", 1, note)
+    def exact(cls, value: float, note: str = "", *, n: int = 1) -> Evidence:
+        """Evidence without uncertainty: a number computed over `n` cases."""
+        return cls(float(value), (float(value), float(value)), "exact", n, note)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Expectation:
         low, high: the region's bounds; infinite where it is open.
         quantity: what is measured, in words.
         unit: its unit.
-        at_least: fewest units (seeds, recordings) that a verdict needs.
+        at_least: fewest units (seeds, recordings, computed cases) that a verdict needs.
     """
 
     low: float = -math.inf
@@ -108,7 +108,7 @@ class Expectation:
     def verdict(self, evidence: Evidence) -> Verdict:
         """Inside *holds*, outside *fails*, across a bound or too few units *inconclusive*."""
         low, high = evidence.interval
-        if evidence.over != "exact" and evidence.n < self.at_least:
+        if evidence.n < self.at_least:
             return Verdict.INCONCLUSIVE
         if self.low <= low and high <= self.high:
             return Verdict.HOLDS
@@ -211,6 +211,7 @@ def judge(claim: Claim, outcome: Evidence | NeedsScale, *, stale: bool = False) 
         raise ValueError(f"claim {claim.id}: it was measured but has no expectation.")
     verdict = claim.expects.verdict(outcome)
     why = ""
-    if outcome.over != "exact" and outcome.n < claim.expects.at_least:
-        why = f"{outcome.n} of at least {claim.expects.at_least} {outcome.over} that a verdict needs."
+    if outcome.n < claim.expects.at_least:
+        units = "cases" if outcome.over == "exact" else outcome.over
+        why = f"{outcome.n} of at least {claim.expects.at_least} {units} that a verdict needs."
     return Judgement(claim, verdict, outcome, why, stale=stale)

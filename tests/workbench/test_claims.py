@@ -34,6 +34,11 @@ def test_too_few_units_are_inconclusive_and_say_so():
     assert judge(claim, Evidence(1.0, (0.5, 1.5), "seeds", 5)).verdict == Verdict.HOLDS
 
 
+def test_an_exact_value_over_too_few_cases_is_inconclusive():
+    judged = judge(Claim("1", "s", expects=Below(1, "error", at_least=8)), Evidence.exact(0.5, n=7))
+    assert (judged.verdict, judged.why) == (Verdict.INCONCLUSIVE, "7 of at least 8 cases that a verdict needs.")
+
+
 def test_needs_scale_gives_reason_and_command():
     judged = judge(Claim("1", "s", expects=Above(0)), NeedsScale("Needs a board.", "assay run x"))
     assert (judged.verdict, judged.why, judged.command) == (Verdict.NEEDS_SCALE, "Needs a board.", "assay run x")

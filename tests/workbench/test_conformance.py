@@ -150,7 +150,7 @@ def test_every_claim_can_hold_fail_and_stay_open(study):
 def test_terms_are_those_that_were_fixed(study):
     """Expectations and presets are kept; a change needs the new hash in the CHANGELOG and in the kept file."""
     path = HERE / "studies" / study.family / f"{study.slug.replace('-', '_')}_terms.json"
-    assert path.exists(), f"keep the terms: python -m workbench.study_terms {study.slug}"
+    assert path.exists(), f"keep the terms: python tests/workbench/keep_terms.py {study.slug}"
     kept = json.loads(path.read_text())
     assert kept["terms"] == json.loads(json.dumps(study.terms)), f"{study.slug}: expectations or presets changed"
     assert kept["hash"] == study.terms_hash

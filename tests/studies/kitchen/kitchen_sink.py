@@ -181,9 +181,9 @@ def breaks(run: Run, amplitude: float) -> None:
     raise RuntimeError(f"the amplitude {amplitude} V broke the glass")
 
 
-@study.claim(1, "The wave is as high as its amplitude", expects=Below(1e-2, "largest deviation", unit="V"))
+@study.claim(1, "The wave is as high as its amplitude", expects=Below(1e-2, "largest deviation", unit="V", at_least=10))
 def as_high(wave: pd.DataFrame, amplitude: float) -> Evidence:
-    return Evidence.exact(abs(float(wave.y.abs().max()) - amplitude))
+    return Evidence.exact(abs(float(wave.y.abs().max()) - amplitude), n=len(wave))
 
 
 @study.claim(2, "The climb stays below a volt", expects=Below(0.5, "highest point", unit="V", at_least=2), printed=0.4)
@@ -201,7 +201,7 @@ def agree(repeats: Result) -> Evidence:
 
 @study.claim(4, "The amplitude matters", expects=Above(0.0, "amplitude", unit="V"))
 def matters(amplitude: float) -> Evidence:
-    return Evidence.exact(amplitude)
+    return Evidence(amplitude, (amplitude - 0.1, amplitude + 0.1), "seeds", 3)
 
 
 study.needs_scale(5, "The wave crosses an ocean", reason="Needs an ocean.", command="assay run kitchen-sink --preset full")

@@ -20,6 +20,12 @@ def repeats(means):
 
 
 CLAIMS = {
+    "1": {
+        "holds": {"wave": pd.concat([wave(1.0)] * 5), "amplitude": 1.0},
+        "fails": {"wave": pd.concat([wave(0.5)] * 5), "amplitude": 1.0},
+        "inconclusive": {"wave": wave(1.0), "amplitude": 1.0},
+    },
+    "4": {"holds": {"amplitude": 1.0}, "fails": {"amplitude": -1.0}, "inconclusive": {"amplitude": 0.05}},
     "2": {
         "holds": {"climb": climb([0.1, 0.2])},
         "fails": {"climb": climb([0.1, 0.9])},
