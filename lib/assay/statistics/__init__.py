@@ -1,0 +1,16 @@
+"""Statistics for results that come in clusters: recordings, users, prompts, seeds.
+
+Every function takes NumPy arrays and, where it draws, a `numpy.random.Generator`.
+"""
+
+from assay.statistics.bootstrap import Interval, cluster_bootstrap, cluster_mean
+from assay.statistics.crossed import crossed_mean
+from assay.statistics.grouped_split import split_groups
+from assay.statistics.holm import holm_adjust
+from assay.statistics.paired import PairedDifference, paired_difference
+from assay.statistics.permutation import PermutationResult, permutation_test
+
+__all__ = [
+    "Interval", "PairedDifference", "PermutationResult", "cluster_bootstrap", "cluster_mean", "crossed_mean",
+    "holm_adjust", "paired_difference", "permutation_test", "split_groups",
+]  # fmt: skip
