@@ -1,0 +1,29 @@
+.PHONY: run test lint lock bench
+
+# The workbench on http://localhost:5006
+run:
+	@sh .ci/install run
+	@exec .venv/bin/assay serve
+
+# All tests, two at a time; what was skipped is listed with its reason
+test:
+	@sh .ci/install test
+	@exec .venv/bin/python -m pytest -n 2 --dist loadfile -ra
+
+lint:
+	@sh .ci/install test
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/pyright
+
+# Speed against other libraries, each in an environment of its own
+bench:
+	@sh .ci/install test
+	@exec .venv/bin/python tests/benchmarks/run.py
+
+# requirements.lock from pyproject.toml; versions stay unless `make lock UPGRADE=1`
+lock:
+	@sh .ci/install test
+	@.venv/bin/python -m pip install --quiet --target .venv/.assay/uv --upgrade uv==0.13.9
+	.venv/.assay/uv/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 $(if $(UPGRADE),--upgrade) \
+	    --custom-compile-command "make lock" --output-file requirements.lock --quiet
