@@ -62,8 +62,9 @@ def cluster_bootstrap(
 ) -> Interval:
     """Confidence interval of any statistic by resampling whole clusters with replacement.
 
-    A resample is a weight for each observation: how often its cluster was drawn. Every statistic of weighted observations
-    can be computed for many resamples at once; one that needs rows takes `numpy.repeat(numpy.arange(n), weights)`.
+    A resample is a weight for each observation: how often its cluster was drawn. Every statistic of weighted
+    observations can be computed for many resamples at once; one that needs rows takes `numpy.repeat(numpy.arange(n),
+    weights)`.
 
     Args:
         statistic: weights (B, n), whole numbers as float64 -> values (B, ...), one for each row.
@@ -81,8 +82,8 @@ def cluster_bootstrap(
         The statistic at weight 1 for all, with its interval.
 
     Raises:
-        ValueError: fewer than two clusters, a stratum of one cluster, labels that differ within a cluster, or a resample
-            whose statistic is not finite.
+        ValueError: fewer than two clusters, a stratum of one cluster, labels that differ within a cluster, or a
+            resample whose statistic is not finite.
     """
     codes, count = cluster_codes("clusters", clusters)
     checked_level(level)

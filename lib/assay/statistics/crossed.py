@@ -1,7 +1,7 @@
 """Means over two crossed kinds of units: the same recordings scored by several seeds.
 
-Source: Owen (2007), "The pigeonhole bootstrap": rows and columns are resampled independently; its variance is never below
-that of a bootstrap over one of the two by itself, and is mildly conservative.
+Source: Owen (2007), "The pigeonhole bootstrap": rows and columns are resampled independently; its variance is never
+below that of a bootstrap over one of the two by itself, and is mildly conservative.
 """
 
 from __future__ import annotations

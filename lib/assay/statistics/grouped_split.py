@@ -13,8 +13,8 @@ __all__ = ["split_groups"]
 def split_groups(y: ArrayLike, group: ArrayLike, share: float, *, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Hold out whole groups, class by class where groups have one class.
 
-    Groups are stratified by their commonest class. From each class's G groups, round(share G) are held out, but at least
-    one and at most G - 1.
+    Groups are stratified by their commonest class. From each class's G groups, round(share G) are held out, but at
+    least one and at most G - 1.
 
     Args:
         y: (n,) class of each observation.

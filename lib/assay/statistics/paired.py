@@ -52,8 +52,8 @@ def paired_difference(
 ) -> PairedDifference:
     """Difference of two scores, paired observation by observation, with independent units (seeds or recordings).
 
-    The sign-flip test asks how extreme the mean difference is when each unit's difference may as well have had the other
-    sign. All 2^U patterns are tried when they number at most `flips`; otherwise `flips` are drawn and
+    The sign-flip test asks how extreme the mean difference is when each unit's difference may as well have had the
+    other sign. All 2^U patterns are tried when they number at most `flips`; otherwise `flips` are drawn and
     p = (1 + b) / (1 + flips).
 
     Args:

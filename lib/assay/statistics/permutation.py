@@ -56,8 +56,8 @@ def permutation_test(
 ) -> PermutationResult:
     """Test a statistic of labels against permuted labels.
 
-    When all distinct arrangements number at most `permutations`, each is tried once and p is exact; otherwise arrangements
-    are drawn at random.
+    When all distinct arrangements number at most `permutations`, each is tried once and p is exact; otherwise
+    arrangements are drawn at random.
 
     Args:
         statistic: labels (B, n) -> values (B,), one for each row.
