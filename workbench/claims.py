@@ -124,17 +124,17 @@ class Expectation:
         }  # fmt: skip
 
 
-def Above(low: float, quantity: str = "", *, unit: str = "", at_least: int = 1) -> Expectation:  # noqa: N802
+def Above(low: float, quantity: str = "", *, unit: str = "", at_least: int = 1) -> Expectation:
     """The measured value lies at or above `low`."""
     return Expectation(low=float(low), quantity=quantity, unit=unit, at_least=at_least)
 
 
-def Below(high: float, quantity: str = "", *, unit: str = "", at_least: int = 1) -> Expectation:  # noqa: N802
+def Below(high: float, quantity: str = "", *, unit: str = "", at_least: int = 1) -> Expectation:
     """The measured value lies at or below `high`."""
     return Expectation(high=float(high), quantity=quantity, unit=unit, at_least=at_least)
 
 
-def Within(low: float, high: float, quantity: str = "", *, unit: str = "", at_least: int = 1) -> Expectation:  # noqa: N802
+def Within(low: float, high: float, quantity: str = "", *, unit: str = "", at_least: int = 1) -> Expectation:
     """The measured value lies between `low` and `high`, both included."""
     if not low < high:
         raise ValueError(f"expectation: the bounds {low}, {high} are not ascending.")

@@ -215,7 +215,7 @@ class Integer(Number):
         super().parse(number)
         return int(value) if isinstance(value, Integral) else int(number)
 
-    def text(self, value: int) -> str:
+    def text(self, value: float) -> str:
         return str(int(value))
 
     def bound(self, limits: Any) -> Integer:

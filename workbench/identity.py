@@ -14,7 +14,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import inspect
-import json
 import os
 import platform
 import subprocess
@@ -92,14 +91,19 @@ class Stripped(ast.NodeTransformer):
         body = getattr(node, "body", None)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)) and body:
             first = body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-                node.body = body[1:] or [ast.Pass()]  # type: ignore[attr-defined]
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                node.body = body[1:] or [ast.Pass()]
         return self.generic_visit(node)
 
 
 def tree_text(source: str, *, decorators: bool = True) -> str:
     """The syntax tree of a source without docstrings, comments and positions."""
-    tree = Stripped().visit(ast.parse(textwrap.dedent(source)))
+    tree = ast.parse(textwrap.dedent(source))
+    Stripped().visit(tree)
     if not decorators:
         for node in tree.body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

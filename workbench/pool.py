@@ -15,7 +15,7 @@ __all__ = ["POOL", "Pool", "size_of"]
 DEFAULT_BUDGET = 2 * 1024**3
 
 
-def size_of(value: object, seen: set[int] | None = None) -> int:
+def size_of(value: Any, seen: set[int] | None = None) -> int:
     """Bytes that a value holds: arrays and tensors by their buffers, containers and objects by what is in them."""
     seen = set() if seen is None else seen
     if id(value) in seen:
@@ -25,7 +25,7 @@ def size_of(value: object, seen: set[int] | None = None) -> int:
         return sys.getsizeof(value)
     storage = getattr(value, "untyped_storage", None)
     if callable(storage):  # a tensor: views share one storage
-        kept = storage()
+        kept: Any = storage()
         if kept.data_ptr() in seen:
             return 0
         seen.add(kept.data_ptr())
@@ -72,8 +72,8 @@ class Pool:
                 self._kept.move_to_end(key)
                 return self._kept[key][0]
             waiting = self._pending.get(key)
+            mine: Future[Any] = Future()
             if waiting is None:
-                mine: Future[Any] = Future()
                 self._pending[key] = mine
         if waiting is not None:
             return waiting.result()

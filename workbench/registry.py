@@ -215,7 +215,10 @@ class Registry:
     def _write_index(self, cards: dict[str, tuple[str, Card]]) -> None:
         if self._index is None:
             return
-        data = {"format": INDEX_FORMAT, "cards": {slug: [source, asdict(card)] for slug, (source, card) in cards.items()}}
+        data = {
+            "format": INDEX_FORMAT,
+            "cards": {slug: [source, asdict(card)] for slug, (source, card) in cards.items()},
+        }
         self._index.parent.mkdir(parents=True, exist_ok=True)
         draft = self._index.with_suffix(f".{os.getpid()}.part")
         draft.write_text(json.dumps(data), encoding="utf-8")
@@ -223,7 +226,8 @@ class Registry:
 
 
 def as_card(data: dict[str, Any]) -> Card:
-    return Card(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+    return Card(**values)
 
 
 def study_folders() -> list[Path]:

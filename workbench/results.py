@@ -124,7 +124,9 @@ class Table:
         if row.keys() != self.columns.keys():
             missing, extra = self.columns.keys() - row.keys(), row.keys() - self.columns.keys()
             said = "; ".join(
-                f"{what} {', '.join(sorted(names))}" for what, names in (("missing", missing), ("unknown", extra)) if names
+                f"{what} {', '.join(sorted(names))}"
+                for what, names in (("missing", missing), ("unknown", extra))
+                if names
             )
             raise ValueError(f"row: {said}; expected the columns {', '.join(self.columns)}.")
         cells = {name: cell(name, column, row[name]) for name, column in self.columns.items()}
@@ -231,7 +233,9 @@ def tables_of(returned: Any, declared: Mapping[str, Mapping[str, Column]], strea
         if isinstance(value, np.ndarray):
             result.arrays[name] = value
         elif name not in declared:
-            raise ValueError(f"the experiment returned the table {name!r}; it declares {', '.join(declared) or 'none'}.")
+            raise ValueError(
+                f"the experiment returned the table {name!r}; it declares {', '.join(declared) or 'none'}."
+            )
         elif len(streamed.get(name, ())) > 0:
             raise ValueError(f"the table {name!r} was both streamed and returned.")
         else:

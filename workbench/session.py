@@ -216,7 +216,9 @@ class Session:
         """Python that does the same."""
         arguments = [f'"{self.study.slug}"']
         for name, value in self.settings.user.items():
-            arguments.append(f"{name}={self.query()[name]!r}" if isinstance(self.study.controls[name], Data) else f"{name}={value!r}")
+            arguments.append(
+                f"{name}={self.query()[name]!r}" if isinstance(self.study.controls[name], Data) else f"{name}={value!r}"
+            )
         if self.preset != "standard":
             arguments.append(f'preset="{self.preset}"')
         return f"from workbench import explore\n\nexplore({', '.join(arguments)})\n"
@@ -266,7 +268,7 @@ class Session:
     # what is run
 
     def stages(self, experiment: str) -> list[str]:
-        """The experiments to run for one, earlier stages first; a complete result at the same setting is not among them."""
+        """The experiments to run for one, earlier stages first; what has a complete result here is left out."""
         snapshot = self.snapshot
         order = [*(e for e in self.study.experiments if e in self.study.reached_experiments(experiment)), experiment]
         return [

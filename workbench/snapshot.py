@@ -145,12 +145,14 @@ def settle(
             return
         try:
             value = control.parse(raw)
-        except ControlError as error:
+        except ControlError:
             plain = study.controls[name]
             lenient = strict is False or (strict is not True and given_name not in strict)
             if plain.source is None or not lenient:
                 if given_name != name:
-                    sentence = f"got {shown(given[given_name])}, for which {name} is {shown(raw)}; expected {control.expected}"
+                    sentence = (
+                        f"got {shown(given[given_name])}, for which {name} is {shown(raw)}; expected {control.expected}"
+                    )
                     raise ControlError(given_name, sentence) from None
                 raise
             plain.parse(raw)  # what no data could allow is refused in any case
@@ -176,7 +178,9 @@ def aliases_in(study: Study, given: Mapping[str, object]) -> dict[str, str]:
     for name in [n for n in given if n in study.aliases]:
         control = study.aliases[name].control
         if control in given or control in aliased:
-            raise ControlError(name, f"sets {control}, which is set as {aliased.get(control, control)} too; expected one")
+            raise ControlError(
+                name, f"sets {control}, which is set as {aliased.get(control, control)} too; expected one"
+            )
         aliased[control] = name
     return aliased
 
@@ -212,9 +216,7 @@ class Snapshot:
 
     def with_results(self, results: Mapping[str, Result]) -> Snapshot:
         """The same setting with other results."""
-        return Snapshot(
-            self.study, self.settings, results, pool=self.pool, roots=self.roots, device=self.device
-        )
+        return Snapshot(self.study, self.settings, results, pool=self.pool, roots=self.roots, device=self.device)
 
     # values
 
@@ -358,8 +360,8 @@ def as_shown(title: str, content: Any, elapsed: float = 0.0) -> Shown:
             f"a view returned {type(content).__name__}; expected a Plotly figure, a data frame, a list of Stat or text."
         )
     layout = dict(figure.get("layout") or {})
-    heading = layout.pop("title", None) or {}
-    heading = {"text": heading} if isinstance(heading, str) else dict(heading)
+    title_part = layout.pop("title", None) or {}
+    heading: dict[str, Any] = {"text": title_part} if isinstance(title_part, str) else dict(title_part)
     subtitle = (heading.get("subtitle") or {}).get("text") or ""
     return Shown("figure", {**figure, "layout": layout}, heading.get("text") or title, subtitle, elapsed)
 

@@ -58,9 +58,9 @@ from workbench.results import Column, Result, Table, exact, note, numeric, stati
 from workbench.run import Cancelled, Run
 
 __all__ = [
-    "Above", "Alias", "Below", "Cancelled", "Checkpoint", "Choice", "Claim", "Column", "Control", "ControlError", "Data",
-    "Evidence", "Expectation", "Experiment", "Flag", "Group", "Integer", "Judgement", "List", "Matrix", "NeedsScale",
-    "Number", "PRESETS", "Paper", "Result", "Run", "Stat", "Study", "StudyError", "Table", "Text", "Verdict", "View",
+    "Above", "Alias", "Below", "Cancelled", "Checkpoint", "Choice", "Claim", "Column", "Control", "ControlError",
+    "Data", "Evidence", "Expectation", "Experiment", "Flag", "Group", "Integer", "Judgement", "List", "Matrix",
+    "NeedsScale", "Number", "PRESETS", "Paper", "Result", "Run", "Stat", "Study", "StudyError", "Table", "Text", "Verdict", "View",
     "Within", "exact", "note", "numeric", "statistical", "timing",
 ]  # fmt: skip
 
@@ -198,8 +198,12 @@ class Study:
         self.effort: dict[str, dict[str, Any]] = {preset: {} for preset in PRESETS}
         self.pictured: Callable[..., str] | None = None
         repeats = {"group": "Repeats", "rare": True}
-        self._add(Integer(name="seed", default=seed, bounds=(0, 2**31 - 1), doc="Base of every random stream.", **repeats))
-        self._add(Integer(name="seeds", default=seeds, bounds=(1, 1000), doc="Number of repeats.", effort=True, **repeats))
+        self._add(
+            Integer(name="seed", default=seed, bounds=(0, 2**31 - 1), doc="Base of every random stream.", **repeats)
+        )
+        self._add(
+            Integer(name="seeds", default=seeds, bounds=(1, 1000), doc="Number of repeats.", effort=True, **repeats)
+        )
 
     def __repr__(self) -> str:
         return f"<Study {self.slug}: {self.question}>"
@@ -416,7 +420,8 @@ class Study:
         for prepared in self.preparations:
             for experiment in self.reached_experiments(prepared):
                 raise StudyError(
-                    f"{self.slug}: the prepared value {prepared} needs the experiment {experiment}; make it a second stage."
+                    f"{self.slug}: the prepared value {prepared} needs the experiment {experiment}; "
+                    "make it a second stage."
                 )
         for experiment in self.experiments.values():
             if "run" not in experiment.needs:
@@ -437,7 +442,9 @@ class Study:
         """What was fixed before anything was run: expectations and presets."""
         return {
             "claims": {
-                id: claim.expects.terms() if claim.expects else {"needs scale": claim.scale.reason if claim.scale else ""}
+                id: claim.expects.terms()
+                if claim.expects
+                else {"needs scale": claim.scale.reason if claim.scale else ""}
                 for id, claim in self.claims.items()
             },
             "presets": {
@@ -464,7 +471,7 @@ class Study:
             "views": [{"name": v.name, "title": v.title, "equation": v.equation, "doc": v.doc, "needs": v.needs}
                       for v in self.views.values()],
             "experiments": [{"name": e.name, "title": e.title, "doc": e.doc, "cost": dict(e.cost),
-                             "tables": {t: {c: str(k.kind) for c, k in columns.items()} for t, columns in e.tables.items()}}
+                             "tables": {t: {c: str(k.kind) for c, k in cs.items()} for t, cs in e.tables.items()}}
                             for e in self.experiments.values()],
             "claims": [{"id": c.id, "sentence": c.sentence, "expected": c.expects.words if c.expects else None,
                         "quantity": c.expects.quantity if c.expects else "",

@@ -82,7 +82,9 @@ def test_views_answer(study):
             shown = snapshot.show(name)
         assert shown.elapsed < 1.0, f"{name} took {shown.elapsed * 1e3:.0f} ms"
         if shown.elapsed > 0.1:
-            warnings.warn(f"{study.slug}: view {name} took {shown.elapsed * 1e3:.0f} ms; 100 ms is wanted", stacklevel=1)
+            warnings.warn(
+                f"{study.slug}: view {name} took {shown.elapsed * 1e3:.0f} ms; 100 ms is wanted", stacklevel=1
+            )
         if shown.kind == "figure":
             assert len(shown.content["data"]) <= 30, f"{name} has more than 30 traces"
             assert "$" not in json.dumps(shown.content["layout"], default=str), f"{name}: mathematics in a figure"
@@ -118,7 +120,8 @@ def quick(study, home: Path) -> tuple[list[str], float]:
     threads = {f"{lib}_NUM_THREADS": "1" for lib in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
     done = subprocess.run(
         [sys.executable, "-c", RUN, study.slug, *map(str, [*study_folders(), KITCHEN])],
-        env={**os.environ, **threads, "ASSAY_HOME": str(home)}, capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, **threads, "ASSAY_HOME": str(home)}, capture_output=True, text=True, timeout=300,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout.splitlines(), float(done.stderr.split("seconds ")[-1].split()[0])
@@ -155,7 +158,9 @@ def test_terms_are_those_that_were_fixed(study):
     assert kept["terms"] == json.loads(json.dumps(study.terms)), f"{study.slug}: expectations or presets changed"
     assert kept["hash"] == study.terms_hash
     for earlier in kept["earlier"]:
-        assert earlier[:12] in (ROOT / "CHANGELOG.md").read_text(), f"{study.slug}: the CHANGELOG says nothing of {earlier}"
+        assert earlier[:12] in (ROOT / "CHANGELOG.md").read_text(), (
+            f"{study.slug}: the CHANGELOG says nothing of {earlier}"
+        )
 
 
 def test_a_study_has_a_kept_picture(study):

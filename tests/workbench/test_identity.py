@@ -100,7 +100,11 @@ def digest_of(tmp_path, monkeypatch):
 
 def test_code_that_is_reached_changes_the_digest_and_words_do_not(digest_of):
     base = digest_of(SOURCE)
-    for change in [("SCALE = 2.0", "SCALE = 3.0"), ("return SCALE * x", "return SCALE + x"), ("float64(beta)", "float32(beta)")]:
+    for change in [
+        ("SCALE = 2.0", "SCALE = 3.0"),
+        ("return SCALE * x", "return SCALE + x"),
+        ("float64(beta)", "float32(beta)"),
+    ]:
         assert digest_of(SOURCE.replace(*change)) != base, change
     for change in [
         ('"""Double."""', '"""Twice."""'), ("# a comment", "# another"), ("x + 1", "x + 2"),
@@ -116,7 +120,11 @@ def test_packages_that_are_reached_are_known(tmp_path):
 def test_the_library_is_followed_through_its_modules(tmp_path):
     source = "from assay.data import samples\n\ndef member():\n    return samples()\n"
     with_library = code_of(load(tmp_path, source, "assay_identity_library").member)
-    plain = code_of(load(tmp_path, "def samples():\n    return {}\n\ndef member():\n    return samples()\n", "assay_identity_own").member)  # noqa: E501
+    plain = code_of(
+        load(
+            tmp_path, "def samples():\n    return {}\n\ndef member():\n    return samples()\n", "assay_identity_own"
+        ).member
+    )
     assert with_library.digest != plain.digest
 
 
@@ -124,8 +132,14 @@ def test_a_key_changes_with_member_controls_code_and_device():
     code = code_of(load)
     base = key("s/m", {"beta": 0.5}, code)
     assert base == key("s/m", {"beta": 0.5}, code)
-    others = {key("s/n", {"beta": 0.5}, code), key("s/m", {"beta": 0.25}, code), key("s/m", {"beta": 0.5}, code, "cuda"),
-              key("s/m", {"beta": "0.5"}, code), key("s/m", {"beta": 0.5}, code_of(test_packages_that_are_reached_are_known))}  # fmt: skip
+    other_code = code_of(test_packages_that_are_reached_are_known)
+    others = {
+        key("s/n", {"beta": 0.5}, code),
+        key("s/m", {"beta": 0.25}, code),
+        key("s/m", {"beta": 0.5}, code, "cuda"),
+        key("s/m", {"beta": "0.5"}, code),
+        key("s/m", {"beta": 0.5}, other_code),
+    }
     assert base not in others and len(others) == 5
 
 

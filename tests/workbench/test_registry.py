@@ -8,10 +8,10 @@ import pytest
 from workbench.registry import Registry, UnknownStudy, registry
 from workbench.study import StudyError
 
-GOOD = '''
+GOOD = """
 from workbench.study import Paper, Study
 study = Study("{slug}", paper=Paper("T", "0000.00000"), question="{question}")
-'''
+"""
 
 
 @pytest.fixture
@@ -37,7 +37,9 @@ def test_names_take_hyphen_and_underscore(folder):
 
 
 def test_an_unknown_name_gets_the_nearest(folder):
-    with pytest.raises(UnknownStudy, match="study: got 'good-on'; expected a name from `assay list`; the nearest is good-one"):
+    with pytest.raises(
+        UnknownStudy, match="study: got 'good-on'; expected a name from `assay list`; the nearest is good-one"
+    ):
         Registry([folder]).get("good-on")
 
 

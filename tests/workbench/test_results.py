@@ -75,7 +75,8 @@ def test_a_row_that_does_not_fit_is_refused_whole(change, sentence):
 def test_dtypes_of_the_frame_are_those_declared():
     frame = Table(COLUMNS, [ROW]).frame
     assert frame.dtypes.astype(str).to_dict() == {
-        "step": "int64", "name": "object", "height": "float64", "error": "float64", "took": "float64", "remark": "object",
+        "step": "int64", "name": "object", "height": "float64", "error": "float64", "took": "float64",
+        "remark": "object",
     }  # fmt: skip
 
 

@@ -13,7 +13,6 @@ TABLES = {"rows": {"i": exact("int")}}
 
 
 def test_streams_follow_from_seed_and_name_and_nothing_else():
-    np.random.seed(1)
     torch.manual_seed(1)
     one = LocalRun(7)
     first = one.rng("train", 1).normal(size=3), torch.randn(3, generator=one.generator("train", 1))
@@ -30,7 +29,7 @@ def test_nested_progress_rises_to_one():
     run = LocalRun(on_progress=lambda f, m: said.append((f, m)))
     for _ in run.progress(range(4), "outer"):
         for _ in run.progress(range(3), "inner"):
-            run._said = 0.0  # noqa: SLF001 - every step is said, not twenty a second
+            run._said = 0.0
     fractions = [f for f, _ in said]
     assert fractions == sorted(fractions) and fractions[-1] == 1.0
     assert fractions[0] == 0.0 and any(0 < f < 1 for f in fractions)
@@ -39,10 +38,15 @@ def test_nested_progress_rises_to_one():
 def test_a_stop_reaches_progress_rows_and_checks_and_keeps_what_was_done():
     stop = False
     run = LocalRun(0, TABLES, stopped=lambda: stop)
-    with pytest.raises(Cancelled):
+
+    def climb() -> None:
+        nonlocal stop
         for i in run.progress(range(10)):
             run.row("rows", i=i)
             stop = i == 3
+
+    with pytest.raises(Cancelled):
+        climb()
     assert list(run.tables["rows"].frame.i) == [0, 1, 2, 3]
     with pytest.raises(Cancelled):
         run.check()

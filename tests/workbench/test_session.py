@@ -58,7 +58,9 @@ def test_undo_and_redo_walk_through_what_was_done(session):
 def test_a_link_restores_the_session_and_holds_no_path(session, tmp_path):
     path = tmp_path / "mine.npz"
     path.write_bytes(b"data")
-    session.update({"recording": str(path), "parts": 5, "part": "part 5", "period": 0.25, "levels": [1, 2]}, preset="full")
+    session.update(
+        {"recording": str(path), "parts": 5, "part": "part 5", "period": 0.25, "levels": [1, 2]}, preset="full"
+    )
     query = session.query()
     assert str(tmp_path) not in str(query) and query["recording"].startswith("sha256:")
     again = Session(session.study, values={k: v for k, v in query.items() if k != "preset"}, preset=query["preset"])

@@ -65,13 +65,13 @@ def test_an_alias_sets_its_control(study):
 def test_bad_input_gets_a_sentence(study, values, sentence):
     with pytest.raises(ControlError, match=f"^{sentence}"):
         settle(study, values)
-    with pytest.raises(ControlError, match="^preset: got 'fast'"):
+    with pytest.raises(ControlError, match="preset: got 'fast'"):
         settle(study, {}, "fast")
 
 
 def test_an_empty_file_is_refused(study, tmp_path):
     (tmp_path / "empty.npz").touch()
-    with pytest.raises(ControlError, match="empty.npz is empty; expected data"):
+    with pytest.raises(ControlError, match=r"empty\.npz is empty; expected data"):
         settle(study, {"recording": str(tmp_path / "empty.npz")})
 
 

@@ -44,7 +44,9 @@ study.alias(
     Alias("period", lambda frequency: 1 / frequency, lambda period: 1 / period, "s", "T", "Length of a cycle."),
 )
 study.integer("points", 200, bounds=(10, 2000), group="Wave", doc="Samples of the wave.")
-study.choice("shape", "sine", choices={"sine": "Sine", "square": "Square", "saw": "Saw-tooth"}, group="Wave", doc="Form.")
+study.choice(
+    "shape", "sine", choices={"sine": "Sine", "square": "Square", "saw": "Saw-tooth"}, group="Wave", doc="Form."
+)
 study.flag("noisy", False, group="Wave", doc="Add noise to the wave.")
 
 study.group("Pieces")
@@ -55,7 +57,9 @@ study.list("levels", (0.25, 0.5), bounds=(-4, 4), length=(1, 5), group="Pieces",
 study.matrix("mixing", ((1, 0), (0, 1)), bounds=(-2, 2), rows=(2, 2), columns=(2, 2), group="Pieces", doc="2 × 2 map.")
 
 study.data("recording", samples=("synthetic-low", "synthetic-high"), group="Input", doc="Any file.", needs="a file")
-study.checkpoint("weights", "sample:synthetic-low", samples=("synthetic-low",), group="Input", rare=True, doc="Weights.")
+study.checkpoint(
+    "weights", "sample:synthetic-low", samples=("synthetic-low",), group="Input", rare=True, doc="Weights."
+)
 study.integer("steps", 40, bounds=(1, 100_000), effort=True, group="Effort", doc="Steps of the slow job.")
 study.number("pause", 0.01, bounds=(0, 5), unit="s", effort=True, group="Effort", doc="Length of a step.")
 study.presets(quick={"steps": 5, "pause": 0.0, "seeds": 2}, full={"steps": 2000, "pause": 0.05, "seeds": 5})
@@ -70,7 +74,9 @@ def part_names(parts: int) -> list[str]:
 def wave(amplitude: float, frequency: float, points: int, shape: str, noisy: bool, seed: int) -> pd.DataFrame:
     t = np.arange(points) / points
     turns = frequency * t
-    y = {"sine": np.sin(2 * np.pi * turns), "square": np.sign(np.sin(2 * np.pi * turns)), "saw": 2 * (turns % 1) - 1}[shape]
+    y = {"sine": np.sin(2 * np.pi * turns), "square": np.sign(np.sin(2 * np.pi * turns)), "saw": 2 * (turns % 1) - 1}[
+        shape
+    ]
     y = amplitude * y
     if noisy:
         y = y + np.random.default_rng(seed).normal(0, 0.1, points)
@@ -94,7 +100,9 @@ def curve(wave: pd.DataFrame, amplitude: float, levels: tuple[float, ...]) -> go
 def uneven(amplitude: float) -> go.Figure:
     """Cheap at one end of the slider and dear at the other: a fast drag must end on the newest value."""
     time.sleep(0.08 if amplitude < 1 else 0.001)
-    return go.Figure(go.Bar(x=["amplitude"], y=[amplitude]), layout={"title": {"text": f"Amplitude is {amplitude:.2f} V"}})
+    return go.Figure(
+        go.Bar(x=["amplitude"], y=[amplitude]), layout={"title": {"text": f"Amplitude is {amplitude:.2f} V"}}
+    )
 
 
 @study.view("The samples", selects={"t": "frequency"})
@@ -107,7 +115,9 @@ def samples(wave: pd.DataFrame) -> pd.DataFrame:
 def huge(parts: int) -> pd.DataFrame:
     """Fifty thousand rows."""
     n = 50_000
-    return pd.DataFrame({"row": np.arange(n), "value": np.linspace(0, parts, n), "name": [f"row {i}" for i in range(n)]})
+    return pd.DataFrame(
+        {"row": np.arange(n), "value": np.linspace(0, parts, n), "name": [f"row {i}" for i in range(n)]}
+    )
 
 
 @study.view("Numbers")
@@ -172,7 +182,10 @@ def repeats(run: Run, climb: Result, seeds: int) -> dict[str, Any]:
     """A second stage: it takes the climb's result."""
     for outcome in run.map(repeat, list(range(seeds)), "repeats"):
         run.row("means", **outcome)
-    return {"summary": [{"highest": float(climb["heights"].height.max())}], "heights": climb["heights"].height.to_numpy()}
+    return {
+        "summary": [{"highest": float(climb["heights"].height.max())}],
+        "heights": climb["heights"].height.to_numpy(),
+    }
 
 
 @study.experiment("Fail on purpose", tables={"nothing": {"value": exact("int")}})
@@ -189,7 +202,9 @@ def as_high(wave: pd.DataFrame, amplitude: float) -> Evidence:
 @study.claim(2, "The climb stays below a volt", expects=Below(0.5, "highest point", unit="V", at_least=2), printed=0.4)
 def stays_low(climb: Result) -> Evidence:
     heights = climb["heights"].height
-    return Evidence(float(heights.max()), (float(heights.max()) - 0.01, float(heights.max()) + 0.01), "seeds", len(heights))
+    return Evidence(
+        float(heights.max()), (float(heights.max()) - 0.01, float(heights.max()) + 0.01), "seeds", len(heights)
+    )
 
 
 @study.claim(3, "Repeats agree", expects=Within(-0.2, 0.2, "mean", unit="V", at_least=3))
@@ -204,7 +219,9 @@ def matters(amplitude: float) -> Evidence:
     return Evidence(amplitude, (amplitude - 0.1, amplitude + 0.1), "seeds", 3)
 
 
-study.needs_scale(5, "The wave crosses an ocean", reason="Needs an ocean.", command="assay run kitchen-sink --preset full")
+study.needs_scale(
+    5, "The wave crosses an ocean", reason="Needs an ocean.", command="assay run kitchen-sink --preset full"
+)
 
 
 @study.picture

@@ -1,0 +1,305 @@
+"""The `assay` command.
+
+Exit status: 0 when it did what was asked, whatever the verdicts; 2 with one sentence on bad input; 1 on a fault.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table as Grid
+
+from workbench.claims import Verdict
+from workbench.controls import ControlError
+from workbench.registry import UnknownStudy, registry
+from workbench.study import PRESETS, StudyError
+
+if TYPE_CHECKING:
+    from workbench.batch import Outcome
+
+__all__ = ["app", "main"]
+
+SIGNS = {
+    Verdict.HOLDS: ("✓", "green"), Verdict.FAILS: ("✕", "red"), Verdict.INCONCLUSIVE: ("◐", "yellow"),
+    Verdict.NEEDS_SCALE: ("△", "blue"), Verdict.NOT_JUDGED: ("…", "bright_black"),
+}  # fmt: skip
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    help="Test what machine-learning papers claim, on your own models and data.",
+)  # fmt: skip
+
+
+class Refused(Exception):
+    """Bad input: one sentence for standard error, and exit status 2."""
+
+
+def write_json(data: Any, target: str) -> None:
+    """Write JSON to a file, whole or not at all, or to standard output for `-`."""
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    path = Path(target).expanduser()
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise Refused(f"json: {path} cannot be written: {error.strerror}") from None
+
+
+def check_target(target: str | None) -> None:
+    """Refuse a file that could not be written before anything is run."""
+    if target in (None, "-"):
+        return
+    path = Path(str(target)).expanduser()
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise Refused(f"json: got {str(target)!r}; expected a file in a folder that can be written")
+
+
+@app.command("list")
+def list_studies(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List every study: its question, its cost and its claims."""
+    from dataclasses import asdict
+
+    cards = registry().cards()
+    if as_json:
+        write_json([asdict(card) for card in cards], "-")
+        return
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for name in ("study", "family", "question", "claims"):
+        grid.add_column(name, overflow="fold", no_wrap=name == "study")
+    for card in cards:
+        grid.add_row(card.slug, card.family, card.broken or card.question, str(len(card.claims) or ""))
+    Console().print(grid)
+
+
+@app.command()
+def show(
+    slug: Annotated[str, typer.Argument(help="Name of the study; `-` and `_` are the same.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a study: controls with bounds and units, experiments with their cost, claims with what is expected."""
+    study = registry().get(slug)
+    if as_json:
+        write_json(study.schema(), "-")
+        return
+    out = Console(highlight=False)
+    out.print(f"[bold]{study.question}[/bold]\n{study.paper.title} · {study.paper.venue} · {study.paper.url}\n")
+    grid = Grid(title="Controls", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in ("name", "default", "expected", "what it is"):
+        grid.add_column(name, overflow="fold")
+    for control in study.moving.values():
+        default = "" if control.source else control.text(control.default)
+        expected = control.expected if control.source is None else f"what {control.source} gives"
+        grid.add_row(control.name, default, expected, control.doc)
+    for alias in study.aliases.values():
+        grid.add_row(alias.name, "", f"{alias.unit} (sets {alias.control})", alias.doc)
+    out.print(grid, "")
+    grid = Grid(title="Experiments", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in ("name", *PRESETS, "what it does"):
+        grid.add_column(name, overflow="fold")
+    for experiment in study.experiments.values():
+        costs = [f"{experiment.cost[p]:g} s" if p in experiment.cost else "" for p in PRESETS]
+        grid.add_row(experiment.name, *costs, experiment.doc or experiment.title)
+    out.print(grid, "")
+    grid = Grid(title="Claims", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in ("", "the paper says", "measured", "expected"):
+        grid.add_column(name, overflow="fold")
+    for claim in study.claims.values():
+        expects = claim.expects
+        scale = f"needs scale: {claim.scale.reason}" if claim.scale else ""
+        grid.add_row(claim.id, claim.sentence, expects.quantity if expects else scale, expects.words if expects else "")
+    out.print(grid)
+
+
+def assignments(settings: Sequence[str]) -> dict[str, object]:
+    """`name=value` pairs.
+
+    Raises:
+        Refused: a pair without `=`, or a name that is there twice.
+    """
+    values: dict[str, object] = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise Refused(f"set: got {text!r}; expected name=value")
+        if name.strip() in values:
+            raise Refused(f"set: {name.strip()} is set twice; expected once")
+        values[name.strip()] = value
+    return values
+
+
+@app.command()
+def run(
+    slug: Annotated[str, typer.Argument(help="Name of the study.")],
+    experiment: Annotated[str | None, typer.Argument(help="One experiment; all of them when left out.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A control or another handle of it: name=value.", metavar="NAME=VALUE"),
+    ] = None,
+    preset: Annotated[str, typer.Option(help="quick, standard or full.")] = "standard",
+    seed: Annotated[str | None, typer.Option(help="Base of every random stream.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again even if the result is kept.")] = False,
+    as_json: Annotated[
+        str | None, typer.Option("--json", help="Write the outcome to a file; - prints it.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Run a study's experiments and judge its claims."""
+    from workbench.batch import run_study
+
+    check_target(as_json)
+    values = assignments(settings or [])
+    if seed is not None:
+        if "seed" in values:
+            raise Refused("seed: is set twice; expected once")
+        values["seed"] = seed
+    bar = Bar(quiet=as_json == "-")
+    with bar:
+        outcome = run_study(slug, experiment, values, preset=preset, device=device, fresh=fresh, on_progress=bar.say)
+    if as_json:
+        write_json(outcome.as_json(), as_json)
+    if as_json != "-":
+        ledger(outcome)
+
+
+class Bar:
+    """The progress bar of a run, on standard error; a line at each tenth where standard error is no terminal."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = Console(stderr=True, quiet=quiet)
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+            TimeRemainingColumn(), TextColumn("{task.fields[now]}"),
+            console=self._console, transient=True, disable=not self._console.is_terminal,
+        )  # fmt: skip
+        self._tasks: dict[str, TaskID] = {}
+        self._tenths: dict[str, int] = {}
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._progress.stop()
+
+    def say(self, title: str, fraction: float, message: str) -> None:
+        """Show how far an experiment is."""
+        if self._console.is_terminal:
+            if title not in self._tasks:
+                self._tasks[title] = self._progress.add_task(title, total=1.0, now="")
+            self._progress.update(self._tasks[title], completed=fraction, now=message)
+        elif int(fraction * 10) > self._tenths.get(title, -1):
+            self._tenths[title] = int(fraction * 10)
+            self._console.print(f"{title}: {fraction:.0%} {message}".rstrip(), highlight=False)
+
+
+def figures(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")
+
+
+def ledger(outcome: Outcome) -> None:
+    """The claims with their verdicts, as a table on standard output."""
+    data = outcome.as_json()
+    grid = Grid(title="Claims", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in ("", "verdict", "the paper says", "measured", "expected"):
+        grid.add_column(name, overflow="fold", no_wrap=name == "verdict")
+    for claim in data["claims"]:
+        sign, colour = SIGNS[Verdict(claim["verdict"])]
+        measured = claim["note"] if claim["measured"] is None else figures(claim["measured"])
+        if claim["measured"] is not None and claim["over"] != "exact":
+            low, high = map(figures, claim["interval"])
+            measured += f" [{low}, {high}] over {claim['n']} {claim['over']}"
+        grid.add_row(
+            claim["id"], f"[{colour}]{sign} {claim['verdict']}[/]", claim["sentence"], measured, claim["expected"] or ""
+        )
+    out = Console(highlight=False)
+    out.print(grid)
+    out.print(f"\ndigest {data['digest'][:16]} · seed {data['seed']} · preset {data['preset']}", style="dim")
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; only this machine by default.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 5006,
+    browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
+) -> None:
+    """Serve the dashboards and notebooks."""
+    from workbench.server import serve as start
+
+    start(host=host, port=port, open_browser=browser)
+
+
+@app.command()
+def lab(
+    slug: Annotated[str | None, typer.Argument(help="Start with a notebook of this study.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Folder of the notebooks.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+) -> None:
+    """Start JupyterLab with a notebook that explores a study."""
+    from workbench.lab import start
+
+    start(slug, folder=folder, port=port, open_browser=browser)
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has, what is missing, and how to get it."""
+    from workbench.doctor import findings
+
+    grid = Grid(box=None, pad_edge=False, show_header=False)
+    found = findings()
+    for finding in found:
+        grid.add_row("[green]✓[/]" if finding.good else "[yellow]△[/]", finding.what, finding.sentence)
+    Console(highlight=False, width=max(80, shutil.get_terminal_size().columns)).print(grid)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point of the console command."""
+    from workbench.batch import Interrupted, RunFailed
+
+    command = typer.main.get_command(app)
+    try:
+        status = command.main(
+            args=list(arguments) if arguments is not None else None, prog_name="assay", standalone_mode=False
+        )
+    except (KeyboardInterrupt, click.Abort, Interrupted):
+        sys.stderr.write("assay: stopped; what was finished is kept\n")
+        sys.exit(130)
+    except click.exceptions.Exit as leave:
+        sys.exit(leave.exit_code)
+    except click.ClickException as error:
+        sys.stderr.write(f"assay: {error.format_message().rstrip('.')}\n")
+        sys.exit(2)
+    except RunFailed as error:
+        sys.stderr.write(f"assay: {error}\n")
+        sys.exit(1 if error.fault else 2)
+    except StudyError as error:
+        sys.stderr.write(f"assay: {error}\n")
+        sys.exit(1)
+    except (Refused, ControlError, UnknownStudy) as error:
+        sys.stderr.write(f"assay: {error}\n")
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("ASSAY_DEBUG"):
+            raise
+        sys.stderr.write(f"assay: {type(error).__name__}: {error} (ASSAY_DEBUG=1 shows where)\n")
+        sys.exit(1)
+    sys.exit(status if isinstance(status, int) else 0)
