@@ -426,6 +426,7 @@ class Data(Control):
         needs: what the data must hold, in words.
         suffixes: endings of files that can be read; `""` stands for a folder.
         many: several references instead of one.
+        optional: may be left empty; members then get None.
     """
 
     kind: ClassVar[str] = "data"
@@ -433,8 +434,13 @@ class Data(Control):
     needs: str = ""
     suffixes: tuple[str, ...] = ()
     many: bool = False
+    optional: bool = False
 
     def __post_init__(self) -> None:
+        if self.optional and self.many:
+            raise ValueError(f"{self.name}: several references cannot be optional.")
+        if self.default is None and self.optional:
+            object.__setattr__(self, "default", "")
         if self.default is None and self.samples:
             first = f"sample:{self.samples[0]}"
             object.__setattr__(self, "default", (first,) if self.many else first)
@@ -443,11 +449,11 @@ class Data(Control):
     @property
     def expected(self) -> str:
         one = "sample:NAME, sha256:HEX or a path" + (f" to {self.needs}" if self.needs else "")
-        return f"one or more of {one}" if self.many else one
+        return f"one or more of {one}" if self.many else f"{one}, or nothing" if self.optional else one
 
     def parse(self, value: object) -> str | tuple[str, ...]:
         if not self.many:
-            return self.one(value)
+            return "" if self.optional and value in ("", None) else self.one(value)
         if isinstance(value, str):
             value = from_json(self.name, value, self.expected) if value.startswith("[") else value.split(",")
         if not isinstance(value, Iterable):
@@ -472,6 +478,7 @@ class Data(Control):
     def schema(self) -> dict[str, Any]:
         return super().schema() | {
             "samples": self.samples, "needs": self.needs, "suffixes": self.suffixes, "many": self.many,
+            "optional": self.optional,
         }  # fmt: skip
 
 

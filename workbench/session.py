@@ -208,7 +208,7 @@ class Session:
             control = self.study.controls[name]
             if isinstance(control, Data):
                 value = self.settings.values[name]
-                found = [portable(v, self.roots) for v in (value if isinstance(value, tuple) else (value,))]
+                found = [portable(v, self.roots) if v else v for v in (value if isinstance(value, tuple) else (value,))]
                 texts[name] = control.text(tuple(found) if control.many else found[0])
         return texts if self.preset == "standard" else {**texts, "preset": self.preset}
 

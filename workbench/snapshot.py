@@ -220,13 +220,15 @@ class Snapshot:
 
     # values
 
-    def source(self, name: str) -> Source | tuple[Source, ...]:
-        """What a data or checkpoint control refers to.
+    def source(self, name: str) -> Source | tuple[Source, ...] | None:
+        """What a data or checkpoint control refers to; None for an optional one that is empty.
 
         Raises:
             ControlError: nothing is there, or it may not be read.
         """
         value = self.settings.values[name]
+        if not value:
+            return None
         try:
             if isinstance(value, tuple):
                 return tuple(find_source(reference, self.roots) for reference in value)
@@ -282,7 +284,8 @@ class Snapshot:
             value = self.settings.values[name]
             if isinstance(self.study.controls[name], Data):
                 sources = self.source(name)
-                value = [s.sha256 for s in sources] if isinstance(sources, tuple) else sources.sha256
+                hashes = [s.sha256 for s in (sources if isinstance(sources, tuple) else (sources,)) if s is not None]
+                value = hashes if isinstance(sources, tuple) else "".join(hashes)
             found[name] = value
         return found
 

@@ -19,7 +19,8 @@ LIST = List(name="levels", default=(0.5,), bounds=(-4, 4), length=(1, 5), doc="d
 MATRIX = Matrix(name="mixing", default=((1, 0), (0, 1)), bounds=(-2, 2), rows=(1, 3), columns=(1, 3), doc="d")
 DATA = Data(name="recording", samples=("a", "b"), needs="labelled sequences", doc="d")
 SEVERAL = Data(name="models", samples=("a", "b"), many=True, doc="d")
-ALL = [NUMBER, LOG, INTEGER, CHOICE, FLAG, TEXT, LIST, MATRIX, DATA, SEVERAL]
+OPTIONAL = Data(name="net", optional=True, needs="a net", doc="d")
+ALL = [OPTIONAL, NUMBER, LOG, INTEGER, CHOICE, FLAG, TEXT, LIST, MATRIX, DATA, SEVERAL]
 
 entries = st.floats(-2, 2, allow_nan=False)
 
@@ -99,6 +100,12 @@ def test_the_sentence_names_field_what_came_and_what_was_expected(control, value
     with pytest.raises(ControlError) as raised:
         control.parse(value)
     assert str(raised.value) == sentence
+
+
+def test_an_optional_reference_may_be_empty():
+    assert OPTIONAL.default == OPTIONAL.parse("") == OPTIONAL.parse(None) == ""
+    with pytest.raises(ControlError, match="expected sample:NAME, sha256:HEX or a path to labelled sequences$"):
+        DATA.parse("")
 
 
 def test_minus_zero_is_zero():
