@@ -163,12 +163,12 @@ def ours() -> Iterator[psutil.Process]:
 
 def left_behind() -> list[str]:
     """Ends what tests left running, and says what it was and which test started it."""
-    helpers = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")  # Python's own; they end with us
+    own = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")  # of Python itself; they end with us
     suspects = []
     for process in ours():
         try:
             line = " ".join(process.cmdline())
-            if not any(helper in line for helper in helpers):
+            if not any(name in line for name in own):
                 suspects.append((process, line, process.environ().get("PYTEST_CURRENT_TEST", "an unknown test")))
         except psutil.Error:
             continue

@@ -1,0 +1,28 @@
+"""The sources pass the linter, the formatter and the type checker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("arguments", [["ruff", "check", "."], ["ruff", "format", "--check", "."]], ids=" ".join)
+def test_ruff(arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_types():
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
