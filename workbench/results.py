@@ -113,10 +113,22 @@ class Table:
             self.append(row)
 
     def __len__(self) -> int:
-        return len(next(iter(self._data.values()), []))
+        return len(self._last)
 
-    def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row.
+    @property
+    def _last(self) -> list[Any]:
+        """The column that is filled last: a row is there once this column has it, whoever reads meanwhile."""
+        return next(reversed(self._data.values()), [])
+
+    def _filled(self) -> list[list[Any]]:
+        n = len(self)
+        return [values[:n] for values in self._data.values()]
+
+    def append(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Add a row; other threads may read the table meanwhile.
+
+        Returns:
+            the row as its columns hold it.
 
         Raises:
             ValueError: a column is missing, unknown, or holds what it cannot.
@@ -132,21 +144,23 @@ class Table:
         cells = {name: cell(name, column, row[name]) for name, column in self.columns.items()}
         for name, value in cells.items():
             self._data[name].append(value)
+        return cells
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows as mappings."""
-        return [dict(zip(self.columns, values, strict=True)) for values in zip(*self._data.values(), strict=True)]
+        return [dict(zip(self.columns, values, strict=True)) for values in zip(*self._filled(), strict=True)]
 
     @property
     def frame(self) -> pd.DataFrame:
         """The table as a data frame of the declared dtypes."""
-        return pd.DataFrame({n: pd.Series(self._data[n], dtype=DTYPES[c.dtype]) for n, c in self.columns.items()})
+        filled = zip(self.columns.items(), self._filled(), strict=True)
+        return pd.DataFrame({name: pd.Series(values, dtype=DTYPES[c.dtype]) for (name, c), values in filled})
 
     def as_json(self) -> dict[str, Any]:
         """Columns, kinds, units and rows as plain data; NaN becomes None."""
         rows = [
             [None if isinstance(v, float) and math.isnan(v) else v for v in values]
-            for values in zip(*self._data.values(), strict=True)
+            for values in zip(*self._filled(), strict=True)
         ]
         return {
             "columns": list(self.columns),

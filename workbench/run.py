@@ -89,10 +89,10 @@ class LocalRun:
         seed: base seed.
         tables: the columns of each table that may be streamed.
         device: `cpu` or `cuda`.
-        directory: where files and finished items go; a temporary folder when left out.
-        keep: prefix under which finished items of `map` are kept in the directory; nothing is kept when empty.
+        directory: where files go; a temporary folder when left out.
+        items: where finished items of `map` are kept, a folder for this computation alone; none are kept when left out.
         on_progress: called with `(fraction, message)` at most 20 times a second, and at the end.
-        on_row: called with `(table, row)`.
+        on_row: called with `(table, row)`, the row as its columns hold it.
         stopped: asked at every step; True ends the run with `Cancelled`.
     """
 
@@ -103,7 +103,7 @@ class LocalRun:
         *,
         device: str = "cpu",
         directory: Path | None = None,
-        keep: str = "",
+        items: Path | None = None,
         on_progress: Callable[[float, str], None] | None = None,
         on_row: Callable[[str, dict[str, Any]], None] | None = None,
         stopped: Callable[[], bool] | None = None,
@@ -113,7 +113,8 @@ class LocalRun:
         self.tables = {name: Table(columns) for name, columns in (tables or {}).items()}
         self.files: dict[str, Path] = {}
         self._directory = directory
-        self._keep = keep
+        self._items = items
+        self._maps = 0
         self._on_progress = on_progress
         self._on_row = on_row
         self._stopped = stopped
@@ -144,7 +145,7 @@ class LocalRun:
                 yield item
                 level[0] += 1
         finally:
-            self._stack.remove(level)
+            self._stack = [other for other in self._stack if other is not level]
         self._say(label, done=level)
 
     def _say(self, label: str, done: list[float] | None = None) -> None:
@@ -173,31 +174,38 @@ class LocalRun:
     def map(
         self, function: Callable[[Run, Item], Outcome], items: Sequence[Item], label: str = ""
     ) -> Iterator[Outcome]:
-        for item in self.progress(items, label):
-            place = self._place(label, item)
-            if place is not None and place.exists():
-                yield decode(json.loads(place.read_text()))
+        self._maps += 1
+        return self._outcomes(self._maps, function, items, label)
+
+    def _outcomes(
+        self, number: int, function: Callable[[Run, Item], Outcome], items: Sequence[Item], label: str
+    ) -> Iterator[Outcome]:
+        for index, item in enumerate(self.progress(items, label)):
+            place = self._place(number, label, index, item)
+            kept = kept_outcome(place)
+            if kept is not None:
+                yield kept
                 continue
-            outcome = function(self, item)
+            outcome = plain(function(self, item))
             if place is not None:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 draft = place.with_suffix(f".{os.getpid()}.part")
-                draft.write_text(json.dumps(encode(outcome)))
+                draft.write_text(json.dumps(encode(outcome)), encoding="utf-8")
                 draft.replace(place)
             yield outcome
 
-    def _place(self, label: str, item: object) -> Path | None:
-        if not self._keep:
+    def _place(self, number: int, label: str, index: int, item: object) -> Path | None:
+        if self._items is None:
             return None
-        name = hashlib.sha256(json.dumps([self._keep, label, encode(item)], sort_keys=True).encode()).hexdigest()
-        return self.directory / "items" / f"{name}.json"
+        name = json.dumps([number, label, index, encode(item)], sort_keys=True)
+        return self._items / f"{hashlib.sha256(name.encode()).hexdigest()}.json"
 
     def row(self, table: str, **values: Any) -> None:
         if table not in self.tables:
             raise ValueError(f"table: got {table!r}; expected one of {', '.join(self.tables) or 'none declared'}.")
-        self.tables[table].append(values)
+        row = self.tables[table].append(values)
         if self._on_row is not None:
-            self._on_row(table, dict(values))
+            self._on_row(table, row)
         self.check()
 
     def file(self, name: str) -> Path:
@@ -208,22 +216,46 @@ class LocalRun:
         return path
 
 
-def encode(value: Any) -> Any:
-    """Plain data and arrays as JSON."""
+def kept_outcome(place: Path | None) -> Outcome | None:
+    """The outcome that is kept at a place; None where there is none that can be read."""
+    if place is None:
+        return None
+    try:
+        return decode(json.loads(place.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def plain(value: Any) -> Any:
+    """An outcome as it is after it was kept, so that numbers do not depend on whether it was.
+
+    Raises:
+        ValueError: something else than numbers, text, arrays, and lists or mappings of them.
+    """
     if isinstance(value, Mapping):
-        return {str(k): encode(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [encode(v) for v in value]
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        raise ValueError("outcome: got an array of objects; expected one of numbers.")
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            raise ValueError("outcome: an array of objects cannot be kept.")
-        data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
-        return {"__array__": data, "dtype": value.dtype.str, "shape": list(value.shape)}
-    if value is None or isinstance(value, (str, bool, int, float)):
+    if value is None or isinstance(value, (str, bool, int, float, np.ndarray)):
         return value
     raise ValueError(f"outcome: got {type(value).__name__}; expected numbers, text, lists or arrays.")
+
+
+def encode(value: Any) -> Any:
+    """Plain data and arrays as JSON."""
+    value = plain(value)
+    if isinstance(value, dict):
+        return {k: encode(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [encode(v) for v in value]
+    if isinstance(value, np.ndarray):
+        data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+        return {"__array__": data, "dtype": value.dtype.str, "shape": list(value.shape)}
+    return value
 
 
 def decode(value: Any) -> Any:

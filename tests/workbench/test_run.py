@@ -61,16 +61,43 @@ def test_finished_items_are_kept_and_not_run_again(tmp_path):
     calls: list[int] = []
     function = functools.partial(square, calls)
     stop_after = 2
-    run = LocalRun(0, directory=tmp_path, keep="key", stopped=lambda: len(calls) >= stop_after)
+    run = LocalRun(0, items=tmp_path / "items", stopped=lambda: len(calls) >= stop_after)
     with pytest.raises(Cancelled):
         list(run.map(function, [1, 2, 3, 4], "items"))
     stop_after = 99
-    outcomes = list(run.map(function, [1, 2, 3, 4], "items"))
+    again = LocalRun(0, items=tmp_path / "items")
+    outcomes = list(again.map(function, [1, 2, 3, 4], "items"))
     assert calls == [1, 2, 3, 4]
+    for damaged in (tmp_path / "items").iterdir():
+        damaged.write_text("{")
+    list(LocalRun(0, items=tmp_path / "items").map(function, [1], "items"))
+    assert calls == [1, 2, 3, 4, 1]
     fresh = list(LocalRun(0).map(functools.partial(square, []), [1, 2, 3, 4], "items"))
     for kept, made in zip(outcomes, fresh, strict=True):
         assert kept["square"] == made["square"]
         np.testing.assert_array_equal(kept["noise"], made["noise"])
+
+
+def cube(run: LocalRun, item: int) -> dict[str, int]:
+    return {"cube": item**3}
+
+
+def test_two_maps_over_the_same_items_do_not_share_what_is_kept(tmp_path):
+    for _ in range(2):
+        run = LocalRun(0, items=tmp_path)
+        squares = list(run.map(functools.partial(square, []), [2, 3]))
+        assert list(run.map(cube, [2, 3])) == [{"cube": 8}, {"cube": 27}]
+        assert [outcome["square"] for outcome in squares] == [4, 9]
+
+
+def test_a_progress_left_early_does_not_disturb_the_one_around_it():
+    said: list[float] = []
+    run = LocalRun(on_progress=lambda fraction, _: said.append(fraction))
+    for _ in run.progress(range(3)):
+        for _ in run.progress(range(3)):
+            break
+        run._said = 0.0
+    assert said == sorted(said) and said[-1] == 1.0
 
 
 def test_outcomes_survive_json_with_dtype_and_shape():
