@@ -1,0 +1,28 @@
+"""Centre and scale of features, fitted on training data only."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Standardiser:
+    """(x - mean) / scale per feature; a feature that never varies is only centred.
+
+    Attributes:
+        mean, scale: shaped to broadcast against a batch.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    @classmethod
+    def fit(cls, X: Tensor) -> "Standardiser":
+        """Statistics of (N, D), (N, L, F) per last axis, or of (N, L, C, H, W) per channel."""
+        axes = [0, 1, 3, 4] if X.ndim == 5 else list(range(X.ndim - 1))
+        mean = X.mean(dim=axes, keepdim=True)
+        scale = X.std(dim=axes, keepdim=True, correction=0)
+        return cls(mean, scale.masked_fill(scale <= 1e-6 * mean.abs(), 1.0))
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return (X - self.mean) / self.scale
