@@ -10,19 +10,15 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay import data as assay_data
-from workbench.identity import content_hash
+from assay.data import InputError, content_sha256, resolve
 from workbench.places import home_folder
 
 __all__ = ["Source", "find_source", "keep_upload", "portable"]
 
 MAX_UPLOAD = 512 * 1024**2
-MAX_SEARCHED = 20_000
-_hashes: dict[tuple[str, int, int], str] = {}
 _lock = threading.Lock()
 
 
@@ -53,64 +49,22 @@ def find_source(reference: str, roots: tuple[Path, ...] | None = None) -> Source
     Raises:
         ValueError: one sentence: nothing is there, it is empty, or it may not be read.
     """
-    if reference.startswith("sample:"):
-        name = reference.removeprefix("sample:")
-        known = assay_data.samples()
-        if name not in known:
-            raise ValueError(f"got {reference!r}; expected sample: and one of {', '.join(known)}")
-        return Source(reference, name, content_hash(["sample", name, assay_data.sample_version(name)]))
-    if reference.startswith("sha256:"):
-        path = known_path(reference.removeprefix("sha256:"))
-        if path is None:
-            raise ValueError(f"{reference[:19]}… is not on this machine; expected an upload or a file under ASSAY_DATA")
-        return Source(reference, path.name, reference.removeprefix("sha256:"), path)
-    path = Path(reference).expanduser()
-    if roots is not None and not any(path.resolve().is_relative_to(root.resolve()) for root in roots):
-        raise ValueError("the path is not under a folder that this server may read; expected an upload or a sample")
+    if reference.startswith("sha256:") and (known := seen_before(reference.removeprefix("sha256:"))):
+        return Source(reference, known.name, reference.removeprefix("sha256:"), known)
     try:
-        if not path.exists():
-            raise ValueError(f"{path} is not there; expected a file or folder")
-        if path.is_file() and path.stat().st_size == 0:
-            raise ValueError(f"{path} is empty; expected data")
-        sha256 = hash_of(path)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    remember(sha256, path)
-    return Source(f"sha256:{sha256}", path.name, sha256, path)
+        found = resolve(reference, roots=roots)
+    except InputError as error:
+        raise ValueError(str(error).removeprefix("reference: ").removeprefix("sample: ")) from None
+    if found.path is None:
+        return Source(reference, found.name, found.sha256)
+    if not reference.startswith("sha256:"):
+        remember(found.sha256, found.path)
+    return Source(f"sha256:{found.sha256}", found.name, found.sha256, found.path)
 
 
 def portable(reference: str, roots: tuple[Path, ...] | None = None) -> str:
     """The reference without a path: what URLs and runs keep."""
     return reference if reference.startswith(("sample:", "sha256:")) else find_source(reference, roots).reference
-
-
-def hash_of(path: Path) -> str:
-    """SHA-256 of a file's bytes, or of a folder's names and bytes; remembered by path, size and time of change."""
-    if path.is_dir():
-        digest = hashlib.sha256()
-        for inner in files_under(path):
-            digest.update(str(inner.relative_to(path)).encode() + b"\0" + bytes.fromhex(hash_of(inner)))
-        return digest.hexdigest()
-    stat = path.stat()
-    key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
-    with _lock:
-        if key in _hashes:
-            return _hashes[key]
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    with _lock:
-        _hashes[key] = sha256
-    return sha256
-
-
-def files_under(folder: Path) -> Iterator[Path]:
-    found = 0
-    for inner in sorted(folder.rglob("*")):
-        if inner.is_file():
-            found += 1
-            if found > MAX_SEARCHED:
-                raise ValueError(f"{folder} holds more than {MAX_SEARCHED} files; expected one set of data")
-            yield inner
 
 
 def index_path() -> Path:
@@ -139,20 +93,13 @@ def remember(sha256: str, path: Path) -> None:
         draft.replace(target)
 
 
-def known_path(sha256: str) -> Path | None:
-    """The file or folder of a hash: an upload, one seen before and unchanged, or one under `ASSAY_DATA`."""
+def seen_before(sha256: str) -> Path | None:
+    """The upload of a hash, or a file or folder that was opened here before and has not changed."""
     upload = home_folder() / "uploads" / sha256
-    if upload.is_dir():
-        return next((p for p in upload.iterdir() if not p.name.endswith(".part")), None)
+    if upload.is_dir() and (kept := next((p for p in upload.iterdir() if not p.name.endswith(".part")), None)):
+        return kept
     seen = read_index().get(sha256)
-    if seen and Path(seen).exists() and hash_of(Path(seen)) == sha256:
-        return Path(seen)
-    shared = os.environ.get("ASSAY_DATA")
-    if shared and Path(shared).is_dir():
-        for inner in files_under(Path(shared)):
-            if hash_of(inner) == sha256:
-                return inner
-    return None
+    return Path(seen) if seen and Path(seen).exists() and content_sha256(Path(seen)) == sha256 else None
 
 
 def keep_upload(name: str, content: bytes) -> Source:

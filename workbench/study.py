@@ -119,7 +119,7 @@ class View:
         equation: LaTeX of the equation that it draws.
         doc: one line.
         selects: from a key of a clicked point (`x`, `y`, `z`, `customdata`), or a column of a clicked row, to the
-            control that it sets.
+            control or alias that it sets.
     """
 
     name: str
@@ -428,7 +428,7 @@ class Study:
                 raise StudyError(f"{self.slug}: the experiment {experiment.name} does not ask for `run`.")
         for view in self.views.values():
             for control in view.selects.values():
-                if control not in self.controls:
+                if control not in self.controls and control not in self.aliases:
                     raise StudyError(f"{self.slug}: the view {view.name} selects {control!r}, which is not a control.")
 
     def _no_circle(self, member: str, above: tuple[str, ...]) -> None:
