@@ -79,7 +79,8 @@ class NeedsScale:
 
 @dataclass(frozen=True)
 class Expectation:
-    """Where the measured value must lie for the claim to hold: `low <= value <= high`.
+    """Where the measured value must lie for the claim to hold: above `low`, below `high`, or, where there are two
+    bounds, from one to the other with both included.
 
     Attributes:
         low, high: the region's bounds; infinite where it is open.
@@ -96,13 +97,13 @@ class Expectation:
 
     @property
     def words(self) -> str:
-        """The region in words: `at most 1e-6`, `0.2 to 0.4 Hz`."""
+        """The region in words: `below 1e-6`, `0.2 to 0.4 Hz`."""
         unit = f" {self.unit}" if self.unit else ""
         low, high = f"{self.low:.6g}".replace("-", "−"), f"{self.high:.6g}".replace("-", "−")
         if math.isinf(self.low):
-            return f"at most {high}{unit}"
+            return f"below {high}{unit}"
         if math.isinf(self.high):
-            return f"at least {low}{unit}"
+            return f"above {low}{unit}"
         return f"{low} to {high}{unit}"
 
     def verdict(self, evidence: Evidence) -> Verdict:
@@ -110,9 +111,12 @@ class Expectation:
         low, high = evidence.interval
         if evidence.n < self.at_least:
             return Verdict.INCONCLUSIVE
-        if self.low <= low and high <= self.high:
+        closed = math.isfinite(self.low) and math.isfinite(self.high)
+        above = low >= self.low if closed or math.isinf(self.low) else low > self.low
+        below = high <= self.high if closed or math.isinf(self.high) else high < self.high
+        if above and below:
             return Verdict.HOLDS
-        if high < self.low or low > self.high:
+        if (high < self.low or low > self.high) if closed else (high <= self.low or low >= self.high):
             return Verdict.FAILS
         return Verdict.INCONCLUSIVE
 
@@ -125,12 +129,12 @@ class Expectation:
 
 
 def Above(low: float, quantity: str = "", *, unit: str = "", at_least: int = 1) -> Expectation:
-    """The measured value lies at or above `low`."""
+    """The measured value lies above `low`: no effect at all is not an effect above 0."""
     return Expectation(low=float(low), quantity=quantity, unit=unit, at_least=at_least)
 
 
 def Below(high: float, quantity: str = "", *, unit: str = "", at_least: int = 1) -> Expectation:
-    """The measured value lies at or below `high`."""
+    """The measured value lies below `high`."""
     return Expectation(high=float(high), quantity=quantity, unit=unit, at_least=at_least)
 
 

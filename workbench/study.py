@@ -60,8 +60,8 @@ from workbench.run import Cancelled, Run
 __all__ = [
     "Above", "Alias", "Below", "Cancelled", "Checkpoint", "Choice", "Claim", "Column", "Control", "ControlError",
     "Data", "Evidence", "Expectation", "Experiment", "Flag", "Group", "Integer", "Judgement", "List", "Matrix",
-    "NeedsScale", "Number", "PRESETS", "Paper", "Result", "Run", "Stat", "Study", "StudyError", "Table", "Text", "Verdict", "View",
-    "Within", "exact", "note", "numeric", "statistical", "timing",
+    "NeedsScale", "Number", "PRESETS", "Paper", "Result", "Run", "Stat", "Study", "StudyError", "Table", "Text",
+    "Verdict", "View", "Within", "exact", "note", "numeric", "statistical", "timing",
 ]  # fmt: skip
 
 PRESETS = ("quick", "standard", "full")

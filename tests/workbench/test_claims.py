@@ -22,8 +22,8 @@ def test_inside_holds_outside_fails_across_is_inconclusive(a, b, c, d):
 
 @given(finite, finite)
 def test_an_exact_value_is_never_inconclusive(bound, value):
-    assert Above(bound).verdict(Evidence.exact(value)) == (Verdict.HOLDS if value >= bound else Verdict.FAILS)
-    assert Below(bound).verdict(Evidence.exact(value)) == (Verdict.HOLDS if value <= bound else Verdict.FAILS)
+    assert Above(bound).verdict(Evidence.exact(value)) == (Verdict.HOLDS if value > bound else Verdict.FAILS)
+    assert Below(bound).verdict(Evidence.exact(value)) == (Verdict.HOLDS if value < bound else Verdict.FAILS)
 
 
 def test_too_few_units_are_inconclusive_and_say_so():
@@ -57,6 +57,6 @@ def test_evidence_that_cannot_be_is_refused(estimate, interval, over, n):
 
 
 def test_words_of_an_expectation():
-    assert Below(1e-6, unit="Hz").words == "at most 1e−06 Hz"
-    assert Above(0.2).words == "at least 0.2"
+    assert Below(1e-6, unit="Hz").words == "below 1e−06 Hz"
+    assert Above(0.2).words == "above 0.2"
     assert Within(-1, 2, unit="V").words == "−1 to 2 V"
