@@ -104,7 +104,7 @@ def test_the_sentence_names_field_what_came_and_what_was_expected(control, value
 
 def test_an_optional_reference_may_be_empty():
     assert OPTIONAL.default == OPTIONAL.parse("") == OPTIONAL.parse(None) == ""
-    with pytest.raises(ControlError, match="expected sample:NAME, sha256:HEX or a path to labelled sequences$"):
+    with pytest.raises(ControlError, match=r"expected sample:NAME, sha256:HEX or a path to labelled sequences$"):
         DATA.parse("")
 
 

@@ -57,7 +57,7 @@ def test_an_alias_sets_its_control(study):
         ({"period": 100}, "period: got 100, for which frequency is 0.01; expected a number from 0.1 to 50 Hz"),
         ({"period": True}, "period: got True .bool.; expected a number s"),
         ({"part": "part 9"}, "part: got 'part 9'; expected one of part 1, part 2, part 3"),
-        ({"recording": "/not/there.npz"}, "recording: /not/there.npz is not there; expected a file or folder"),
+        ({"recording": "/not/there.npz"}, "recording: there.npz is not there; expected a file or folder"),
         ({"recording": "sample:nope"}, "recording: got 'sample:nope'; expected sample: and one of"),
         ({"recording": "sha256:" + "0" * 64}, "recording: sha256:000000000000… is not on this machine"),
     ],

@@ -1,0 +1,1 @@
+"""Studies: one paper each, by family."""

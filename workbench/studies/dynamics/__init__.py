@@ -1,0 +1,1 @@
+"""Studies of dynamics: spiking neurons, state-space models, and the systems they stand for."""
