@@ -49,7 +49,7 @@ def find_source(reference: str, roots: tuple[Path, ...] | None = None) -> Source
     Raises:
         ValueError: one sentence: nothing is there, it is empty, or it may not be read.
     """
-    if reference.startswith("sha256:") and (known := seen_before(reference.removeprefix("sha256:"))):
+    if reference.startswith("sha256:") and (known := seen_before(reference.removeprefix("sha256:"), roots)):
         return Source(reference, known.name, reference.removeprefix("sha256:"), known)
     try:
         found = resolve(reference, roots=roots)
@@ -93,13 +93,14 @@ def remember(sha256: str, path: Path) -> None:
         draft.replace(target)
 
 
-def seen_before(sha256: str) -> Path | None:
-    """The upload of a hash, or a file or folder that was opened here before and has not changed."""
+def seen_before(sha256: str, roots: tuple[Path, ...] | None = None) -> Path | None:
+    """The upload of a hash, or a file or folder under the roots that was opened here before and has not changed."""
     upload = home_folder() / "uploads" / sha256
     if upload.is_dir() and (kept := next((p for p in upload.iterdir() if not p.name.endswith(".part")), None)):
         return kept
-    seen = read_index().get(sha256)
-    return Path(seen) if seen and Path(seen).exists() and content_sha256(Path(seen)) == sha256 else None
+    seen = Path(read_index().get(sha256, ""))
+    allowed = roots is None or any(seen.is_relative_to(root.resolve()) for root in roots)
+    return seen if allowed and seen.name and seen.exists() and content_sha256(seen) == sha256 else None
 
 
 def keep_upload(name: str, content: bytes) -> Source:

@@ -10,6 +10,7 @@ from workbench.pool import Pool
 from workbench.registry import registry
 from workbench.run import LocalRun
 from workbench.snapshot import Snapshot, as_shown, settle
+from workbench.sources import find_source
 from workbench.study import ControlError, Stat, StudyError
 
 
@@ -58,7 +59,7 @@ def test_an_alias_sets_its_control(study):
         ({"period": True}, "period: got True .bool.; expected a number s"),
         ({"part": "part 9"}, "part: got 'part 9'; expected one of part 1, part 2, part 3"),
         ({"recording": "/not/there.npz"}, "recording: there.npz is not there; expected a file or folder"),
-        ({"recording": "sample:nope"}, "recording: got 'sample:nope'; expected sample: and one of"),
+        ({"recording": "sample:nope"}, "recording: got 'nope'; expected one of radhar, synthetic-low"),
         ({"recording": "sha256:" + "0" * 64}, "recording: sha256:000000000000… is not on this machine"),
     ],
 )
@@ -83,8 +84,11 @@ def test_paths_outside_the_roots_are_refused(study, tmp_path):
     (inside / "link.npz").symlink_to(outside / "x.npz")
     settle(study, {"recording": str(inside / "x.npz")}, roots=(inside,))
     for path in (outside / "x.npz", inside / ".." / "out" / "x.npz", inside / "link.npz"):
-        with pytest.raises(ControlError, match="not under a folder that this server may read"):
+        with pytest.raises(ControlError, match="lies in no folder that may be read"):
             settle(study, {"recording": str(path)}, roots=(inside,))
+    reference = find_source(str(outside / "x.npz")).reference  # opened here before, by someone who may
+    with pytest.raises(ControlError, match="is not on this machine"):
+        settle(study, {"recording": reference}, roots=(outside / "deeper",))
 
 
 def test_an_impossible_value_falls_back_with_a_notice(study):

@@ -151,7 +151,8 @@ CLAIMS = {
         "holds": {"sweep": sweep(SCORE), "spectrum": spectrum(LOW), "chance": CHANCE},
         "fails": {"sweep": sweep(AGAINST), "spectrum": spectrum(LOW), "chance": CHANCE},
         "inconclusive": {
-            "sweep": sweep({0.1: 0.52, 0.5: 0.5, 0.9: 0.5, 0.97: 0.49}, uneven=(0.1,)), "spectrum": spectrum(LOW), "chance": CHANCE,
+            "sweep": sweep({0.1: 0.52, 0.5: 0.5, 0.9: 0.5, 0.97: 0.49}, uneven=(0.1,)),
+            "spectrum": spectrum(LOW), "chance": CHANCE,
         },
     },
     "4b": {
