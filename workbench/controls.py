@@ -25,10 +25,13 @@ MAX_ENTRIES = 10_000
 
 
 class ControlError(ValueError):
-    """A value that a control does not take: one sentence with the field, what came and what was expected."""
+    """A value that a control does not take: one sentence with the field, what came and what was expected.
+
+    The field is empty where an input as a whole is at fault and the sentence says which.
+    """
 
     def __init__(self, field: str, sentence: str) -> None:
-        super().__init__(f"{field}: {sentence}")
+        super().__init__(f"{field}: {sentence}" if field else sentence)
         self.field = field
         self.sentence = sentence
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import opcode
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +26,9 @@ from workbench.run import Run
 from workbench.sources import Source, find_source
 from workbench.study import PRESETS, Stat, Study, StudyError, arguments
 
-__all__ = ["Settings", "Shown", "Snapshot", "settle"]
+__all__ = ["Settings", "Shown", "Snapshot", "raised_on_purpose", "settle"]
+
+OURS = ("assay", "workbench", "assay_studies")  # packages that raise a ValueError to refuse an input
 
 
 @dataclass(frozen=True)
@@ -248,11 +251,25 @@ class Snapshot:
         raise StudyError(f"{study.slug}: {name!r} is not a value.")
 
     def call(self, function: Callable[..., Any], *, first: Any = None, run: Run | None = None) -> Any:
-        """Call a member with what it names; `first` fills the first argument of an alias's function."""
+        """Call a member with what it names; `first` fills the first argument of an alias's function.
+
+        Raises:
+            ControlError: the member, or the library under it, refused its input.
+        """
         names = arguments(function)
         if first is not None:
             return function(first, *(self.value(name) for name in names[1:]))
-        return function(**{name: run if name == "run" else self.value(name) for name in names})
+        given = {name: run if name == "run" else self.value(name) for name in names}
+        try:
+            return function(**given)
+        except ControlError:
+            raise
+        except ValueError as error:
+            if not raised_on_purpose(error):
+                raise
+            field, colon, sentence = str(error).partition(": ")
+            known = bool(colon) and field in self.study.controls
+            raise ControlError(field if known else "", sentence if known else str(error)) from error
 
     def handle(self, alias: str) -> float:
         """The value of an alias."""
@@ -347,6 +364,21 @@ class Snapshot:
             titles = " and ".join(f"“{title}”" for title in waiting)
             return Judgement(claim, Verdict.NOT_JUDGED, why=f"Waits for {titles}.")
         return judge(claim, self.call(claim.function), stale=stale)
+
+
+def raised_on_purpose(error: BaseException) -> bool:
+    """Code of the library, the workbench or a study refused what it was given; what comes up from elsewhere is a fault.
+
+    The innermost frame belongs to that code and stands at a `raise`.
+    """
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    module = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+    instruction = trace.tb_frame.f_code.co_code[trace.tb_lasti]
+    return module in OURS and opcode.opname[instruction] == "RAISE_VARARGS"
 
 
 def as_shown(title: str, content: Any, elapsed: float = 0.0) -> Shown:

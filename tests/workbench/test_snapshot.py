@@ -5,13 +5,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from assay.data import sample
 from workbench.claims import Verdict
 from workbench.pool import Pool
 from workbench.registry import registry
 from workbench.run import LocalRun
 from workbench.snapshot import Snapshot, as_shown, settle
 from workbench.sources import find_source
-from workbench.study import ControlError, Stat, StudyError
+from workbench.study import ControlError, Paper, Stat, Study, StudyError
 
 
 @pytest.fixture
@@ -142,3 +143,27 @@ def test_views_come_in_four_forms():
     assert as_shown("Quantity", "words").kind == "text"
     with pytest.raises(StudyError, match="returned ndarray"):
         as_shown("Quantity", np.zeros(3))
+
+
+def test_what_our_own_code_refuses_is_a_sentence_and_what_a_library_refuses_is_a_fault():
+    study = Study("case", paper=Paper("T", "0000.00000"), question="q?")
+    study.number("fs", -1.0, bounds=(-2, 2), doc="d")
+
+    @study.prepared
+    def opened(fs):
+        return sample("no such sample")
+
+    @study.view("Refused by the library")
+    def refused(opened): ...
+
+    @study.view("Refused by numpy")
+    def faulty(fs):
+        return np.zeros(3).reshape(2, 2)
+
+    snapshot = Snapshot(study, settle(study))
+    with pytest.raises(ControlError, match=r"expected one of radhar") as caught:
+        snapshot.show("refused")
+    assert caught.value.field == ""
+    with pytest.raises(ValueError, match="cannot reshape") as caught:
+        snapshot.show("faulty")
+    assert not isinstance(caught.value, ControlError)
