@@ -1,0 +1,387 @@
+"""A study in JupyterLab: controls, live figures, experiments and claims, as ipywidgets.
+
+from workbench import explore
+
+explore("lif-frequency-matching")
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import ipywidgets as w
+import plotly.graph_objects as go
+import traitlets
+
+from workbench.controls import ControlError
+from workbench.faces import markup
+from workbench.faces.figures import drawn
+from workbench.faces.jupyter_controls import AliasHandle, ControlHandle
+from workbench.latest import Latest
+from workbench.registry import registry
+from workbench.session import Change, Session
+from workbench.snapshot import Shown
+from workbench.study import PRESETS, Experiment
+
+if TYPE_CHECKING:
+    from workbench.runner import Job, Runner
+
+__all__ = ["Explorer", "explore"]
+
+WIDE = w.Layout(width="100%", margin="0")
+HIDDEN = w.Layout(display="none", margin="0")
+
+
+class ThemeWatch(anywidget.AnyWidget):
+    """Whether JupyterLab is dark; it says so from the browser, also when the theme is switched."""
+
+    _esm = """
+    export default { render({ model, el }) {
+      el.style.display = "none";
+      const tell = () => {
+        model.set("dark", document.body.dataset.jpThemeLight === "false");
+        model.save_changes();
+      };
+      const watch = new MutationObserver(tell);
+      watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+      tell();
+      return () => watch.disconnect();
+    } };
+    """
+    dark = traitlets.Bool(False).tag(sync=True)
+
+
+class Explorer(w.VBox):
+    """A study as a person sees it in a notebook.
+
+    Attributes:
+        session: what is set, what has run, what is known.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._updating = False
+        self._lock = threading.RLock()
+        study = session.study
+        self._theme = ThemeWatch()
+        self._theme.observe(lambda change: self._draw(), "dark")
+
+        self._preset = w.Dropdown(options=PRESETS, value=session.preset, layout=w.Layout(width="120px"))
+        self._preset.observe(self._preset_set, "value")
+        self._undo = button("Undo", lambda: self._set(session.undo))
+        self._redo = button("Redo", lambda: self._set(session.redo))
+        self._reset = button("Reset", lambda: self._set(session.reset))
+        self._code = w.HTML(layout=HIDDEN)
+        self._code_button = button("Show as code", self._show_code)
+
+        self.handles: dict[str, ControlHandle | AliasHandle] = {}
+        rail = w.VBox(self._groups(), layout=w.Layout(width="100%", margin="0"))
+
+        self._note = w.HTML(layout=WIDE)
+        self._heading = w.HTML(layout=WIDE)
+        self._save = w.HTML(layout=WIDE)
+        self._text = w.HTML(layout=WIDE)
+        self.figure = go.FigureWidget(layout={"height": 420, "autosize": True})
+        self._holder = w.VBox([self.figure], layout=WIDE)
+        self._views = w.Dropdown(
+            options=[(view.title, name) for name, view in study.views.items()], layout=w.Layout(width="100%")
+        )
+        self._views.observe(lambda change: self._draw(), "value")
+        frame = w.VBox([self._views, self._note, self._heading, self._holder, self._text, self._save], layout=WIDE)
+
+        self.jobs = {name: JobBar(self, experiment) for name, experiment in study.experiments.items()}
+        self._ledger = w.HTML(layout=WIDE)
+        self._judge = Latest(lambda _: session.judge(), lambda _, found: self._judged(found))
+        self._latest: Latest[str, Shown] = Latest(session.show, self._deliver, self._failed)
+
+        main = [frame]
+        if self.jobs:
+            main.append(section("Experiments", *(bar.widget for bar in self.jobs.values())))
+        if study.claims:
+            main.append(section("Claims", self._ledger))
+        tools = w.HBox([self._preset, self._undo, self._redo, self._reset, self._code_button], layout=WIDE)
+        tools.layout.flex_flow = "row wrap"
+        head = w.HTML(markup.STYLES + markup.heading(study.question, study.summary, level=2), layout=WIDE)
+        page = w.GridBox(
+            [rail, w.VBox(main, layout=w.Layout(width="100%", min_width="0"))],
+            layout=w.Layout(grid_template_columns="290px minmax(0, 1fr)", grid_gap="0 28px", width="100%"),
+        )
+        super().__init__([head, tools, self._code, page, self._theme], layout=w.Layout(width="100%", padding="8px"))
+        self._stop = session.on_change(self._changed)
+        self._buttons()
+        self._draw()
+        self._judge.ask(None)
+
+    # controls
+
+    def _groups(self) -> list[w.Widget]:
+        study = self.session.study
+        groups: dict[str, list[w.Widget]] = {}
+        rare: list[w.Widget] = []
+        for name in study.moving:
+            control = self.session.settings.controls[name]
+            handle = ControlHandle(self.session, control, self._sender(name))
+            self.handles[name] = handle
+            found = [handle.widget]
+            for alias in study.aliases.values():
+                if alias.control == name:
+                    self.handles[alias.name] = AliasHandle(self.session, alias, self._sender(alias.name))
+                    found.append(self.handles[alias.name].widget)
+            (rare if control.rare else groups.setdefault(control.group, [])).extend(found)
+        boxes = [section(name, *widgets) for name, widgets in groups.items()]
+        if rare:
+            more = w.Accordion([w.VBox(rare, layout=WIDE)], titles=("More",), layout=WIDE)
+            boxes.append(more)
+        return boxes
+
+    def _sender(self, name: str) -> Any:
+        return lambda value: self.session.update({name: value})
+
+    def _preset_set(self, change: Mapping[str, Any]) -> None:
+        if not self._updating:
+            self._set(lambda: self.session.update(preset=change["new"]))
+
+    def _set(self, step: Any) -> None:
+        try:
+            step()
+        except ControlError as error:
+            self._say(str(error), "fails")
+
+    def _show_code(self) -> None:
+        hidden = self._code.layout.display == "none"
+        self._code.layout.display = None if hidden else "none"
+        self._write_code()
+
+    def _write_code(self) -> None:
+        if self._code.layout.display != "none":
+            lines = markup.escape(f"{self.session.code()}\n# {self.session.command()}")
+            self._code.value = markup.boxed(f"<pre>{lines}</pre>")
+
+    def _buttons(self) -> None:
+        self._undo.disabled = not self.session.can_undo
+        self._redo.disabled = not self.session.can_redo
+        self._reset.disabled = not self.session.settings.user
+
+    # what changed
+
+    def _changed(self, change: Change) -> None:
+        with self._lock:
+            for name in change.controls:
+                if name in self.handles:
+                    self.handles[name].show(self.session)
+            if self._preset.value != self.session.preset:
+                self._updating = True
+                self._preset.value = self.session.preset
+                self._updating = False
+            self._buttons()
+            self._write_code()
+            for name in change.experiments:
+                self.jobs[name].show()
+            if change.notices:
+                self._say(" ".join(change.notices), "open")
+        if self.view in change.views:
+            self._draw()
+        elif change.controls:
+            self._say_stale()
+        if change.claims:
+            self._judge.ask(None)
+
+    @property
+    def view(self) -> str:
+        """The view that is shown; set it to show another."""
+        return self._views.value
+
+    @view.setter
+    def view(self, name: str) -> None:
+        self._views.value = name
+
+    def _draw(self) -> None:
+        if self.view is not None:
+            self._latest.ask(self.view)
+
+    def settle(self, timeout: float = 10.0) -> bool:
+        """Wait until figure and claims show what is set now; False when that took longer."""
+        return self._latest.settle(timeout) and self._judge.settle(timeout)
+
+    def _deliver(self, name: str, shown: Shown) -> None:
+        if name != self.view:
+            return
+        with self._lock:
+            self._say_stale()
+            self._heading.value = markup.heading(shown.title, shown.subtitle)
+            files: dict[str, tuple[str, str]] = {}
+            if shown.kind == "figure":
+                redraw(self.figure, drawn(shown.content, dark=self._theme.dark))
+                self._text.value = ""
+            elif shown.kind == "table":
+                self._text.value = markup.table(shown.content)
+                files = {f"{name}.csv": ("text/csv", encoded(shown.content.to_csv(index=False)))}
+                files = files if len(shown.content) <= 10_000 else {}
+            elif shown.kind == "stats":
+                self._text.value = markup.stats(shown.content)
+            else:
+                self._text.value = markup.prose(shown.content)
+            self._holder.layout.display = None if shown.kind == "figure" else "none"
+            self._save.value = markup.downloads(files)
+
+    def _failed(self, name: str, error: Exception) -> None:
+        if name == self.view:
+            said = str(error) if isinstance(error, ControlError) else f"This view has a fault: {error}"
+            self._say(said, "fails")
+
+    def _say_stale(self) -> None:
+        stale = self.session.stale(self.view) if self.view else ""
+        waits = [self.session.study.experiments[e].title for e in self.session.waits(self.view)] if self.view else []
+        waiting = f"Waits for “{'” and “'.join(waits)}”." if waits else ""
+        self._say(stale or waiting, "open" if stale else "")
+
+    def _say(self, sentence: str, kind: str = "") -> None:
+        self._note.value = markup.note(sentence, kind)
+
+    def _judged(self, found: Any) -> None:
+        self._ledger.value = markup.ledger(found)
+
+    @property
+    def said(self) -> str:
+        """What the note above the figure says, as HTML."""
+        return self._note.value
+
+    def run(self, experiment: str) -> Job:
+        """Start an experiment, as its button does."""
+        return self.session.run(experiment)
+
+    def close(self) -> None:
+        """End all widgets; jobs go on."""
+        self._stop()
+        self._latest.close()
+        self._judge.close()
+        self.session.close()
+        super().close()
+
+
+class JobBar:
+    """One experiment: its button, its progress, how it ended, and its tables to save."""
+
+    def __init__(self, explorer: Explorer, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self._explorer = explorer
+        self.button = button("Run", self._pressed, main=True)
+        self.progress = w.FloatProgress(min=0, max=1, layout=w.Layout(width="100%", height="8px", display="none"))
+        self.progress.style.bar_color = "#2a4bd0"
+        self._line = w.HTML(layout=WIDE)
+        self._more = w.HTML(layout=WIDE)
+        title = w.HTML(
+            markup.boxed(f'<b title="{markup.escape(experiment.doc)}">{markup.escape(experiment.title)}</b>'),
+            layout=w.Layout(flex="1 1 auto"),
+        )
+        row = w.HBox([title, self.button], layout=w.Layout(width="100%", align_items="center"))
+        self.widget = w.VBox([row, self.progress, self._line, self._more], layout=w.Layout(margin="0 0 8px 0"))
+        self.show()
+
+    @property
+    def job(self) -> Job | None:
+        """The job of this session, if there is one."""
+        held = self._explorer.session.held.get(self.experiment.name)
+        return held.job if held else None
+
+    def _pressed(self) -> None:
+        if self.job is not None and self.job.state in ("queued", "running"):
+            self.job.cancel()
+            return
+        try:
+            self._explorer.session.run(self.experiment.name)
+        except ControlError as error:
+            self._line.value = markup.note(str(error), "fails")
+
+    def show(self) -> None:
+        """Show how far the job is."""
+        job = self.job
+        running = job is not None and job.state in ("queued", "running")
+        self.button.description = "Cancel" if running else "Run again" if job is not None else "Run"
+        self.progress.layout.display = None if running else "none"
+        if job is None:
+            cost = self.experiment.cost.get(self._explorer.session.preset)
+            self._line.value = markup.job_line(f"about {cost:g} s" if cost else self.experiment.doc, "", None)
+            return
+        self.progress.value = job.fraction
+        if running:
+            self._line.value = markup.job_line(str(job.state), job.message, job.eta)
+        elif job.state == "done":
+            done = "Kept from an earlier run." if job.kept else f"Done in {job.took or 0:.2g} s."
+            self._line.value = markup.job_line(done, "", None)
+            tables = {
+                f"{n}.csv": ("text/csv", encoded(t.frame.to_csv(index=False))) for n, t in job.result.tables.items()
+            }
+            self._more.value = markup.provenance(job.provenance) + markup.downloads(tables)
+        elif job.state == "cancelled":
+            self._line.value = markup.note("Cancelled; what was finished is kept.")
+        else:
+            log = (
+                f"<details><summary>Show log</summary><pre>{markup.escape(job.log)}</pre></details>" if job.log else ""
+            )
+            said = f"“{self.experiment.title}” failed: {job.error}" if job.fault else job.error
+            self._line.value = markup.note(said, "fails") + markup.boxed(log)
+
+
+def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
+    """Make a figure widget show another figure: traces move in place where there are as many of the same type."""
+    traces, layout = [dict(trace) for trace in content["data"]], dict(content.get("layout") or {})
+    gone = [key for key in figure.layout if key not in layout and key not in ("height", "autosize", "template")]
+    layout.setdefault("height", 420)
+    same = [trace.type for trace in figure.data] == [trace.get("type", "scatter") for trace in traces]
+    with figure.batch_update():
+        figure.update_layout({**dict.fromkeys(gone), **layout}, overwrite=True)
+        if same:
+            for old, new in zip(figure.data, traces, strict=True):
+                missing = [key for key in old if key not in new and key not in ("type", "uid")]
+                old.update({**dict.fromkeys(missing), **new}, overwrite=True)
+    if not same:
+        figure.data = ()
+        figure.add_traces(traces)
+
+
+def button(text: str, pressed: Any, *, main: bool = False) -> w.Button:
+    found = w.Button(description=text, layout=w.Layout(width="auto"))
+    if main:
+        found.button_style = ""
+        found.style.font_weight = "600"
+    found.on_click(lambda _: pressed())
+    return found
+
+
+def section(title: str, *widgets: w.Widget) -> w.VBox:
+    head = w.HTML(markup.heading(title), layout=w.Layout(margin="10px 0 4px 0"))
+    return w.VBox([head, *widgets], layout=WIDE)
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def explore(slug: str, *, preset: str = "standard", runner: Runner | None = None, **controls: object) -> Explorer:
+    """Show a study: controls, live views, experiments and claims.
+
+    Args:
+        slug: the study; `-` and `_` are the same.
+        preset: `quick`, `standard` or `full`.
+        runner: what runs experiments; the one of this process, with your store, when left out.
+        **controls: values of controls or other handles of them.
+
+    Returns:
+        what JupyterLab shows when it is the last line of a cell.
+
+    Raises:
+        UnknownStudy, StudyError: no such study, or it cannot be imported.
+        ControlError: a value or preset that cannot be.
+    """
+    session = Session(registry().get(slug), None, values=controls, preset=preset)
+    if runner is None:
+        from workbench.runner import default_runner
+
+        runner = default_runner()
+    session.runner = runner
+    return Explorer(session)
