@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer", "explore"]
 
-WIDE = w.Layout(width="100%", margin="0")
-HIDDEN = w.Layout(display="none", margin="0")
-
 
 class ThemeWatch(anywidget.AnyWidget):
     """Whether JupyterLab is dark; it says so from the browser, also when the theme is switched."""
@@ -75,26 +72,26 @@ class Explorer(w.VBox):
         self._undo = button("Undo", lambda: self._set(session.undo))
         self._redo = button("Redo", lambda: self._set(session.redo))
         self._reset = button("Reset", lambda: self._set(session.reset))
-        self._code = w.HTML(layout=HIDDEN)
+        self._code = w.HTML(layout=wide(display="none"))
         self._code_button = button("Show as code", self._show_code)
 
         self.handles: dict[str, ControlHandle | AliasHandle] = {}
         rail = w.VBox(self._groups(), layout=w.Layout(width="100%", margin="0"))
 
-        self._note = w.HTML(layout=WIDE)
-        self._heading = w.HTML(layout=WIDE)
-        self._save = w.HTML(layout=WIDE)
-        self._text = w.HTML(layout=WIDE)
+        self._note = w.HTML(layout=wide())
+        self._heading = w.HTML(layout=wide())
+        self._save = w.HTML(layout=wide())
+        self._text = w.HTML(layout=wide())
         self.figure = go.FigureWidget(layout={"height": 420, "autosize": True})
-        self._holder = w.VBox([self.figure], layout=WIDE)
+        self._holder = w.VBox([self.figure], layout=wide())
         self._views = w.Dropdown(
             options=[(view.title, name) for name, view in study.views.items()], layout=w.Layout(width="100%")
         )
         self._views.observe(lambda change: self._draw(), "value")
-        frame = w.VBox([self._views, self._note, self._heading, self._holder, self._text, self._save], layout=WIDE)
+        frame = w.VBox([self._views, self._note, self._heading, self._holder, self._text, self._save], layout=wide())
 
         self.jobs = {name: JobBar(self, experiment) for name, experiment in study.experiments.items()}
-        self._ledger = w.HTML(layout=WIDE)
+        self._ledger = w.HTML(layout=wide())
         self._judge = Latest(lambda _: session.judge(), lambda _, found: self._judged(found))
         self._latest: Latest[str, Shown] = Latest(session.show, self._deliver, self._failed)
 
@@ -103,9 +100,9 @@ class Explorer(w.VBox):
             main.append(section("Experiments", *(bar.widget for bar in self.jobs.values())))
         if study.claims:
             main.append(section("Claims", self._ledger))
-        tools = w.HBox([self._preset, self._undo, self._redo, self._reset, self._code_button], layout=WIDE)
-        tools.layout.flex_flow = "row wrap"
-        head = w.HTML(markup.STYLES + markup.heading(study.question, study.summary, level=2), layout=WIDE)
+        tools = w.HBox([self._preset, self._undo, self._redo, self._reset, self._code_button])
+        tools.layout = wide(flex_flow="row wrap")
+        head = w.HTML(markup.STYLES + markup.heading(study.question, study.summary, level=2), layout=wide())
         page = w.GridBox(
             [rail, w.VBox(main, layout=w.Layout(width="100%", min_width="0"))],
             layout=w.Layout(grid_template_columns="290px minmax(0, 1fr)", grid_gap="0 28px", width="100%"),
@@ -134,7 +131,7 @@ class Explorer(w.VBox):
             (rare if control.rare else groups.setdefault(control.group, [])).extend(found)
         boxes = [section(name, *widgets) for name, widgets in groups.items()]
         if rare:
-            more = w.Accordion([w.VBox(rare, layout=WIDE)], titles=("More",), layout=WIDE)
+            more = w.Accordion([w.VBox(rare, layout=wide())], titles=("More",), layout=wide())
             boxes.append(more)
         return boxes
 
@@ -272,8 +269,8 @@ class JobBar:
         self.button = button("Run", self._pressed, main=True)
         self.progress = w.FloatProgress(min=0, max=1, layout=w.Layout(width="100%", height="8px", display="none"))
         self.progress.style.bar_color = "#2a4bd0"
-        self._line = w.HTML(layout=WIDE)
-        self._more = w.HTML(layout=WIDE)
+        self._line = w.HTML(layout=wide())
+        self._more = w.HTML(layout=wide())
         title = w.HTML(
             markup.boxed(f'<b title="{markup.escape(experiment.doc)}">{markup.escape(experiment.title)}</b>'),
             layout=w.Layout(flex="1 1 auto"),
@@ -344,6 +341,11 @@ def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
         figure.add_traces(traces)
 
 
+def wide(**traits: str) -> w.Layout:
+    """As wide as the column; every widget has a layout of its own."""
+    return w.Layout(width="100%", margin="0", **traits)
+
+
 def button(text: str, pressed: Any, *, main: bool = False) -> w.Button:
     found = w.Button(description=text, layout=w.Layout(width="auto"))
     if main:
@@ -355,7 +357,7 @@ def button(text: str, pressed: Any, *, main: bool = False) -> w.Button:
 
 def section(title: str, *widgets: w.Widget) -> w.VBox:
     head = w.HTML(markup.heading(title), layout=w.Layout(margin="10px 0 4px 0"))
-    return w.VBox([head, *widgets], layout=WIDE)
+    return w.VBox([head, *widgets], layout=wide())
 
 
 def encoded(text: str) -> str:

@@ -18,7 +18,6 @@ __all__ = ["AliasHandle", "ControlHandle", "Handle"]
 
 SEGMENTS = 4
 FINE = 1000
-FULL = w.Layout(width="100%", margin="0")
 
 
 class Handle:
@@ -93,7 +92,9 @@ class ControlHandle(Handle):
             beside = [self._field]
         elif isinstance(control, Choice):
             few = len(control.options) <= SEGMENTS and sum(map(len, control.options.values())) < 28
-            self._field = (w.ToggleButtons if few else w.Dropdown)(options=pairs(control), layout=FULL)
+            self._field = (w.ToggleButtons if few else w.Dropdown)(
+                options=pairs(control), layout=w.Layout(width="100%", margin="0")
+            )
             if few:
                 self._field.style.button_width = "auto"
             below = [self._field]
@@ -101,18 +102,22 @@ class ControlHandle(Handle):
             self._field = w.Text(continuous_update=False, layout=w.Layout(width="88px"))
             beside = [self._field]
             if self._positions(control) is not None:
-                self._slider = w.FloatSlider(min=0, max=1, step=1, readout=False, layout=FULL)
+                self._slider = w.FloatSlider(
+                    min=0, max=1, step=1, readout=False, layout=w.Layout(width="100%", margin="0")
+                )
                 self._slider.style.handle_color = "#2a4bd0"
                 self.listen(self._slider, self._from_slider)
                 below = [self._slider]
         elif isinstance(control, Data):
             known = [f"sample:{name}" for name in control.samples]
-            self._field = w.Combobox(options=known, ensure_option=False, continuous_update=False, layout=FULL)
+            self._field = w.Combobox(
+                options=known, ensure_option=False, continuous_update=False, layout=w.Layout(width="100%", margin="0")
+            )
             upload = w.FileUpload(multiple=False, description="Upload", layout=w.Layout(width="100px"))
             upload.observe(lambda change: self._uploaded(change["new"]), "value")
             beside, below = [upload], [self._field]
         else:
-            self._field = w.Text(continuous_update=False, layout=FULL)
+            self._field = w.Text(continuous_update=False, layout=w.Layout(width="100%", margin="0"))
             below = [self._field]
         self.listen(self._field)
         self.widget = self.box(beside, below)
@@ -156,7 +161,7 @@ class ControlHandle(Handle):
         self._slider.max = max(1, self._positions(control) or 1)
         low, high = control.limits
         share = np.log(value / low) / np.log(high / low) if control.log else (value - low) / (high - low)
-        self._slider.value = float(share * self._slider.max)
+        self._slider.value = round(share * self._slider.max)  # between two places the browser would move it
 
     def _from_slider(self, place: float) -> object:
         assert isinstance(self._control, Number) and self._slider is not None

@@ -1,0 +1,361 @@
+"""A study in a marimo notebook: controls as UI elements, live views, experiments with progress, claims.
+
+A notebook stays thin: one `Page` for the study, elements from `Page.dials`, and `Page.at`, which sets what the elements
+hold and gives what can be shown under it. Run as a script, a notebook runs its experiments to their end.
+
+    changed, tell = mo.state(0)
+    page = Page("kitchen-sink", tell=tell)
+    dials = page.dials("amplitude")
+    climb = page.launcher("climb")
+    here = page.at(dials.value, changed(), climb)
+    here.view("curve")
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import marimo as mo
+import numpy as np
+import plotly.graph_objects as go
+
+from workbench.batch import RunFailed
+from workbench.claims import Judgement
+from workbench.controls import Choice, Control, ControlError, Data, Flag, Integer, Number
+from workbench.faces import markup
+from workbench.faces.figures import drawn
+from workbench.registry import registry
+from workbench.results import Result
+from workbench.runner import State
+from workbench.session import Change, Session
+from workbench.sources import keep_upload
+
+if TYPE_CHECKING:
+    from workbench.runner import Job, Runner
+
+__all__ = ["Here", "Page"]
+
+SEGMENTS = 4
+FINE = 2000
+APART = 0.25  # seconds between two redrawings while a job runs
+HEIGHT = 400
+
+
+class Page:
+    """A study in a notebook.
+
+    Args:
+        slug: the study; `-` and `_` are the same.
+        controls: values of controls or other handles of them.
+        preset: `quick`, `standard` or `full`.
+        seed: base of every random stream; the study's own when left out.
+        tell: the setter of a `mo.state` that counts; cells that read the state are run again when a job moves on.
+        runner: what runs experiments; the one of this process, with the user's store, when left out.
+
+    Raises:
+        UnknownStudy, StudyError: no such study, or it cannot be imported.
+        ControlError: a value or preset that cannot be.
+    """
+
+    def __init__(
+        self,
+        slug: str,
+        *,
+        controls: Mapping[str, object] | None = None,
+        preset: str = "standard",
+        seed: int | None = None,
+        tell: Callable[[Any], None] | None = None,
+        runner: Runner | None = None,
+    ) -> None:
+        values = dict(controls or {}) if seed is None else {**(controls or {}), "seed": seed}
+        self.session = Session(registry().get(slug), None, values=values, preset=preset)
+        if runner is None:
+            from workbench.runner import default_runner
+
+            runner = default_runner()
+        self.session.runner = runner
+        self.interactive = mo.running_in_notebook()
+        self._tell = tell
+        self._views: dict[str, tuple[object, mo.Html]] = {}
+
+    def title(self) -> mo.Html:
+        """The study's question and summary, and the styles of everything that a page shows."""
+        study = self.session.study
+        return mo.Html(markup.STYLES + markup.heading(study.question, study.summary, level=2))
+
+    # controls
+
+    def dials(self, *names: str) -> mo.ui.dictionary:
+        """UI elements of some controls, as one; all controls that something reaches when no name is given."""
+        chosen = names or tuple(self.session.study.moving)
+        return mo.ui.dictionary({name: self._element(name) for name in chosen})
+
+    def shown(self, dials: mo.ui.dictionary) -> mo.Html:
+        """The elements one below the other, each with its line of doc."""
+        study = self.session.study
+        rows = []
+        for name, element in dials.elements.items():
+            doc = markup.boxed(f'<p class="as-small">{markup.escape(study.controls[name].doc)}</p>')
+            rows.append(mo.vstack([element, mo.Html(doc)], gap=0.1))
+        return mo.vstack(rows, gap=0.75)
+
+    def _element(self, name: str) -> Any:
+        control, value = self.session.settings.controls[name], self.session.settings.values[name]
+        label = control.label + (f" {control.symbol}" if control.symbol else "")
+        label += f" ({control.unit})" if control.unit else ""
+        if isinstance(control, Flag):
+            return mo.ui.switch(value, label=label)
+        if isinstance(control, Choice):
+            options = {text: key for key, text in control.options.items()}
+            if len(options) <= SEGMENTS:
+                return mo.ui.radio(options, control.options[value], label=label, inline=True)
+            return mo.ui.dropdown(options, control.options[value], label=label)
+        if isinstance(control, Number):
+            return number_element(control, value, label)
+        if isinstance(control, Data):
+            said = ", ".join(f"sample:{sample}" for sample in control.samples)
+            field = mo.ui.text(control.text(value), label=label, placeholder=said, full_width=True)
+            kinds = [suffix for suffix in control.suffixes if suffix]
+            return mo.ui.dictionary({"name": field, "file": mo.ui.file(kinds or None, label="or a file of yours")})
+        return mo.ui.text(control.text(value), label=label, full_width=True)
+
+    def at(self, values: Mapping[str, Any], *follows: object) -> Here:
+        """Set what elements hold, and what can be shown under it. A value that is refused leaves the one before.
+
+        Args:
+            values: what a dictionary of elements holds; several may be merged.
+            follows: what must be done before, or read again after: launchers, and the state that `tell` sets.
+        """
+        refused: dict[str, str] = {}
+        for name, value in values.items():
+            try:
+                value = asked(self.session.settings.controls[name], value)
+                if self.session.settings.controls[name].parse(value) != self.session.settings.values[name]:
+                    self.session.update({name: value})
+            except ControlError as error:
+                refused[name] = str(error)
+        return Here(self, refused)
+
+    # experiments
+
+    def launcher(self, experiment: str) -> mo.Html:
+        """Buttons to run an experiment and to cancel it; in a script it is run to its end here.
+
+        Raises:
+            RunFailed, Cancelled: the experiment ended without a result, in a script.
+            ControlError: an input that does not allow it, in a script.
+        """
+        found = self.session.study.experiments[experiment]
+        if not self.interactive:
+            self.run(experiment)
+            return mo.Html(markup.heading(found.title))
+        cost = found.cost.get(self.session.preset)
+        said = f"about {cost:g} s" if cost else ""
+        run = mo.ui.button(label=found.title, tooltip=found.doc, on_click=lambda _: self._start(experiment))
+        cancel = mo.ui.button(label="Cancel", kind="neutral", on_click=lambda _: self._cancel(experiment))
+        return mo.hstack([run, cancel, mo.Html(markup.job_line(said, "", None))], justify="start", align="center")
+
+    def run(self, experiment: str) -> Result:
+        """Run an experiment and wait for its result.
+
+        Raises:
+            RunFailed, Cancelled: it ended without one.
+            ControlError: an input that does not allow it.
+        """
+        ended = threading.Event()
+
+        def told(change: Change) -> None:
+            if experiment in change.experiments and change.claims:
+                ended.set()
+
+        stop = self.session.on_change(told)
+        try:
+            job = self.session.run(experiment)
+            ended.wait()
+        finally:
+            stop()
+        if job.state is State.FAILED:
+            raise RunFailed(job.error, fault=job.fault, log=job.log)
+        return job.wait()
+
+    def _start(self, experiment: str) -> None:
+        try:
+            job = self.session.run(experiment)
+        except ControlError as error:
+            mo.status.toast(str(error), kind="danger")
+            return
+        mo.Thread(target=self._follow, args=(job,), daemon=True).start()
+
+    def _cancel(self, experiment: str) -> None:
+        held = self.session.held.get(experiment)
+        if held is not None:
+            held.job.cancel()
+
+    def _follow(self, job: Job) -> None:
+        """Have the cells that show this study run again while a job goes on."""
+        moved = threading.Event()
+        stop = self.session.on_change(lambda change: moved.set())
+        try:
+            while True:
+                over = job.state in (State.DONE, State.FAILED, State.CANCELLED, State.LOST)
+                if self._tell is not None:
+                    self._tell(lambda count: count + 1)
+                if over:
+                    return
+                moved.clear()
+                moved.wait(1.0)
+                time.sleep(APART)
+        finally:
+            stop()
+
+
+@dataclass(frozen=True)
+class Here:
+    """A study under what is set now: everything that a cell may show.
+
+    Attributes:
+        page: the study's page.
+        refused: sentences about values that were refused, by control.
+    """
+
+    page: Page
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def notes(self) -> mo.Html:
+        """The sentences about values that were refused."""
+        return mo.Html("".join(markup.note(sentence, "fails") for sentence in self.refused.values()))
+
+    def readouts(self, control: str) -> mo.Html:
+        """A control's other handles: `τ 2 steps · f꜀ 3.4 Hz`."""
+        session, found = self.page.session, []
+        for alias in session.study.aliases.values():
+            if alias.control == control:
+                try:
+                    value = markup.number(session.value(alias.name))
+                except ValueError:
+                    continue
+                found.append(f"{alias.symbol or alias.name} {value} {alias.unit}".rstrip())
+        return mo.Html(markup.boxed(f'<p class="as-small">{markup.escape(" · ".join(found))}</p>'))
+
+    def view(self, name: str, *, height: int = HEIGHT) -> mo.Html:
+        """A view with its finding above it, and a note when it waits or is stale."""
+        key = self._state(name)
+        kept = self.page._views.get(name)
+        if kept is None or kept[0] != key:
+            kept = (key, self._draw(name, height))
+            self.page._views[name] = kept
+        return kept[1]
+
+    def _state(self, name: str) -> object:
+        """What the picture of a view depends on."""
+        session = self.page.session
+        values = tuple(session.settings.values[c] for c in session.study.reached_controls(name))
+        held = [session.held.get(e) for e in session.study.reached_experiments(name)]
+        rows = tuple((h.job.id, h.result.complete, sum(map(len, h.result.tables.values()))) for h in held if h)
+        return values, rows, dark(), session.stale(name)
+
+    def _draw(self, name: str, height: int) -> mo.Html:
+        session = self.page.session
+        try:
+            shown = session.show(name)
+        except ControlError as error:
+            return mo.Html(markup.heading(session.study.views[name].title) + markup.note(str(error), "fails"))
+        stale = session.stale(name)
+        waits = [session.study.experiments[e].title for e in session.waits(name)]
+        waiting = f"Waits for “{'” and “'.join(waits)}”." if waits else ""
+        above = mo.Html(
+            markup.heading(shown.title, shown.subtitle) + markup.note(stale or waiting, "open" if stale else "")
+        )
+        if shown.kind == "figure":
+            content = drawn(shown.content, dark=dark())
+            figure = go.Figure(content, skip_invalid=True)
+            figure.update_layout(height=height, dragmode=False, autosize=True)
+            body = mo.as_html(figure)
+        elif shown.kind == "table":
+            body = mo.ui.table(shown.content, selection=None, page_size=8)
+        elif shown.kind == "stats":
+            body = mo.Html(markup.stats(shown.content))
+        else:
+            body = mo.Html(markup.prose(shown.content))
+        return mo.vstack([above, body], gap=0.5)
+
+    def job(self, experiment: str) -> mo.Html:
+        """How far an experiment is, how it ended, and where its result comes from."""
+        session = self.page.session
+        title = session.study.experiments[experiment].title
+        held = session.held.get(experiment)
+        if held is None:
+            return mo.Html("")
+        job = held.job
+        if job.state in (State.QUEUED, State.RUNNING):
+            bar = f'<progress max="1" value="{job.fraction:.4f}" aria-label="{markup.escape(title)}"></progress>'
+            return mo.Html(markup.boxed(bar) + markup.job_line(str(job.state), job.message, job.eta))
+        if job.state is State.DONE:
+            done = "Kept from an earlier run." if job.kept else f"Done in {job.took or 0:.2g} s."
+            return mo.Html(markup.job_line(done, "", None) + markup.provenance(job.provenance))
+        if job.state is State.CANCELLED:
+            return mo.Html(markup.note("Cancelled; what was finished is kept."))
+        log = f"<details><summary>Show log</summary><pre>{markup.escape(job.log)}</pre></details>" if job.log else ""
+        said = f"“{title}” failed: {job.error}" if job.fault else job.error
+        return mo.Html(markup.note(said, "fails") + markup.boxed(log))
+
+    def tables(self, experiment: str) -> mo.Html:
+        """The tables of an experiment's result, each with a way to save it."""
+        held = self.page.session.held.get(experiment)
+        if held is None:
+            return mo.Html("")
+        return mo.accordion(
+            {
+                f"{name} ({len(table)} rows)": mo.ui.table(table.frame, selection=None, page_size=8)
+                for name, table in held.result.tables.items()
+            }
+        )
+
+    def judgements(self) -> list[Judgement]:
+        """What is known of every claim."""
+        return self.page.session.judge()
+
+    def claims(self, *ids: str) -> mo.Html:
+        """The ledger of some claims; of all when no id is given."""
+        session = self.page.session
+        known = [str(id) for id in session.study.claims]
+        return mo.Html(markup.ledger(session.judge_one(id) for id in (ids or known)))
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """From experiment to its result."""
+        return {name: held.result for name, held in self.page.session.held.items()}
+
+
+def number_element(control: Number, value: Any, label: str) -> Any:
+    """A slider with a field, or a field where the range is too wide to drag through."""
+    low, high = control.limits
+    if control.log:
+        steps = sorted({*(float(f"{x:.4g}") for x in np.geomspace(low, high, 121)), float(value), low, high})
+        return mo.ui.slider(steps=steps, value=value, label=label, show_value=True, full_width=True)
+    step = 1 if isinstance(control, Integer) else control.step or (high - low) / 100
+    if (high - low) / step > FINE:
+        return mo.ui.number(low, high, step=step if isinstance(control, Integer) else None, value=value, label=label)
+    return mo.ui.slider(low, high, step, value=value, label=label, include_input=True, full_width=True)
+
+
+def asked(control: Control, value: Any) -> object:
+    """What an element of a control holds, as a value of the control; an upload comes before a name."""
+    if isinstance(control, Data) and isinstance(value, Mapping):
+        if value.get("file"):
+            upload = value["file"][0]
+            try:
+                return f"sha256:{keep_upload(upload.name, upload.contents).sha256}"
+            except ValueError as error:
+                raise ControlError(control.name, str(error)) from None
+        return value["name"]
+    return value
+
+
+def dark() -> bool:
+    """Whether the notebook is shown dark."""
+    return bool(mo.running_in_notebook()) and mo.app_meta().theme == "dark"

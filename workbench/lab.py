@@ -1,0 +1,113 @@
+"""`assay lab`: JupyterLab on this machine alone, with a notebook that explores a study.
+
+Nothing leaves the machine: no news, no check for updates, no list of extensions from a registry. The server listens on
+loopback and keeps Jupyter's own token.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from workbench.controls import ControlError
+from workbench.places import home_folder
+from workbench.registry import registry
+
+__all__ = ["settings", "start", "welcome"]
+
+FIRST = "lif-frequency-matching"
+QUIET = {
+    "@jupyterlab/apputils-extension:notification": {
+        "fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": False,
+    },
+}  # fmt: skip
+
+
+def welcome(folder: Path, slug: str) -> Path:
+    """A notebook in the folder that explores a study; one that is there already is left as it is.
+
+    Args:
+        folder: made when it is not there.
+        slug: the study.
+
+    Returns:
+        the notebook.
+
+    Raises:
+        ControlError: the folder cannot be written.
+    """
+    path = folder / f"{slug}.ipynb"
+    said = (
+        f"# {slug}\n\nRun the cell below (Shift + Enter), then move a control: the figures follow. "
+        "Values may be given too, as in "
+        f'`explore("{slug}", preset="quick")`. Results are kept, so a run that was made before is there at once.'
+    )
+    code = f'from workbench import explore\n\nexplore("{slug}")'
+    notebook = {
+        "nbformat": 4, "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        "cells": [
+            {"cell_type": "markdown", "id": "question", "metadata": {}, "source": said},
+            {"cell_type": "code", "id": "explore", "metadata": {}, "source": code, "outputs": [],
+             "execution_count": None},
+        ],
+    }  # fmt: skip
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            json.dump(notebook, file, indent=1)
+    except FileExistsError:
+        if not path.is_file():
+            raise ControlError("folder", f"got {str(folder)!r}; expected a folder that can be written") from None
+    except OSError as error:
+        raise ControlError("folder", f"got {str(folder)!r}, which cannot be written: {error.strerror}") from None
+    return path
+
+
+def settings(folder: Path, notebook: Path, port: int | None, open_browser: bool) -> dict[str, dict[str, Any]]:
+    """How JupyterLab is set up, in the form of its own configuration files."""
+    own = home_folder() / "jupyterlab"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "overrides.json").write_text(json.dumps(QUIET), encoding="utf-8")
+    return {
+        "ServerApp": {
+            "ip": "127.0.0.1", "port": port or 8888, "port_retries": 0 if port else 50, "open_browser": open_browser,
+            "root_dir": str(folder), "allow_root": True, "default_url": f"/lab/tree/{notebook.name}",
+        },
+        "LabApp": {
+            "news_url": None, "check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+            "extension_manager": "readonly", "app_settings_dir": str(own),
+            "default_url": f"/lab/tree/{notebook.name}",
+        },
+    }  # fmt: skip
+
+
+def start(
+    slug: str | None = None, *, folder: Path | None = None, port: int | None = None, open_browser: bool = True
+) -> None:
+    """Start JupyterLab with a notebook of a study, and serve until it is stopped.
+
+    Args:
+        slug: the study; the first one of the gallery when left out.
+        folder: where notebooks are kept; a folder of the user's own when left out.
+        port: the port to listen on; the first free one from 8888 when left out.
+        open_browser: open a browser on it.
+
+    Raises:
+        UnknownStudy: no such study.
+        ControlError: a port or a folder that cannot be.
+    """
+    slug = registry().slug(slug or FIRST)
+    if port is not None and not 1 <= port <= 65535:
+        raise ControlError("port", f"got {port}; expected a port from 1 to 65535")
+    folder = (folder or home_folder() / "notebooks").expanduser().resolve()
+    notebook = welcome(folder, slug)
+    from jupyterlab.labapp import LabApp
+
+    configuration = home_folder() / "jupyterlab" / "assay_lab_config.json"
+    configuration.parent.mkdir(parents=True, exist_ok=True)
+    configuration.write_text(json.dumps(settings(folder, notebook, port, open_browser)), encoding="utf-8")
+    sys.argv = ["jupyter-lab"]  # what Jupyter shows in messages of its own
+    LabApp.launch_instance(argv=[f"--config={configuration}"])
