@@ -1,5 +1,6 @@
 import marimo
 
+__generated_with = "0.25.2"
 app = marimo.App(width="medium", html_head_file="../../notebooks/head.html")
 
 

@@ -95,13 +95,18 @@ class Page:
         return mo.ui.dictionary({name: self._element(name) for name in chosen})
 
     def shown(self, dials: mo.ui.dictionary) -> mo.Html:
-        """The elements one below the other, each with its line of doc."""
+        """The elements two in a row, each with its line of doc."""
         study = self.session.study
-        rows = []
+        cells = []
         for name, element in dials.elements.items():
             doc = markup.boxed(f'<p class="as-small">{markup.escape(study.controls[name].doc)}</p>')
-            rows.append(mo.vstack([element, mo.Html(doc)], gap=0.1))
-        return mo.vstack(rows, gap=0.75)
+            if isinstance(study.controls[name], Data):
+                element = mo.vstack([element["name"], element["file"]], gap=0.25)
+            cells.append(mo.vstack([element, mo.Html(doc)], gap=0.1))
+        if len(cells) % 2:
+            cells.append(mo.Html(""))
+        pairs = [cells[i : i + 2] for i in range(0, len(cells), 2)]
+        return mo.vstack([mo.hstack(pair, widths="equal", gap=2) for pair in pairs], gap=1)
 
     def _element(self, name: str) -> Any:
         control, value = self.session.settings.controls[name], self.session.settings.values[name]
