@@ -13,10 +13,12 @@ hold and gives what can be shown under it. Run as a script, a notebook runs its 
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import marimo as mo
@@ -144,6 +146,11 @@ class Page:
             except ControlError as error:
                 refused[name] = str(error)
         return Here(self, refused)
+
+    def kept(self, **outcomes: Path) -> mo.Html:
+        """Verdicts of earlier runs side by side: from a heading to a file that `assay run --json` wrote."""
+        read = {name.replace("_", " "): json.loads(path.read_text("utf-8")) for name, path in outcomes.items()}
+        return mo.Html(markup.verdicts(read))
 
     # experiments
 

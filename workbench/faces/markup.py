@@ -19,7 +19,7 @@ from workbench.study import Stat
 
 __all__ = [
     "STYLES", "boxed", "downloads", "escape", "heading", "job_line", "ledger", "note", "number", "prose", "provenance",
-    "stats", "table",
+    "stats", "table", "verdicts",
 ]  # fmt: skip
 
 LIGHT = """--as-ink:#13191b;--as-ink-2:#434d50;--as-ink-3:#5a6568;--as-line:#d6dcdb;--as-sunken:#e9edec;
@@ -155,6 +155,39 @@ def claim_row(judgement: Judgement) -> str:
 def ledger(judgements: Iterable[Judgement]) -> str:
     """Claims with their verdicts, in the paper's order."""
     return boxed("".join(claim_row(judgement) for judgement in judgements))
+
+
+def verdicts(outcomes: Mapping[str, Mapping[str, Any]]) -> str:
+    """Verdicts of the same claims in several outcomes, side by side.
+
+    Args:
+        outcomes: from a heading to what `assay run --json` wrote.
+    """
+    sentences: dict[str, str] = {}
+    cells: dict[tuple[str, str], str] = {}
+    for name, outcome in outcomes.items():
+        for claim in outcome["claims"]:
+            sentences[str(claim["id"])] = claim["sentence"]
+            measured = ""
+            if claim["measured"] is not None:
+                measured = number(float(claim["measured"])) + (f" {claim['unit']}" if claim["unit"] else "")
+                if claim["over"] != "exact":
+                    measured += " [{}, {}]".format(*(number(float(end)) for end in claim["interval"]))
+            cells[str(claim["id"]), name] = (
+                f'<span title="{escape(claim["note"])}">{chip(Verdict(claim["verdict"]))}</span>'
+                f'<br><span class="as-small">{escape(measured)}</span>'
+            )
+    head = "".join(f'<th class="t">{escape(name)}</th>' for name in outcomes)
+    body = "".join(
+        f'<tr><td class="t">{escape(id)}</td><td class="t">{escape(sentence)}</td>'
+        + "".join(f'<td class="t">{cells.get((id, name), "")}</td>' for name in outcomes)
+        + "</tr>"
+        for id, sentence in sentences.items()
+    )
+    return boxed(
+        f'<table><thead><tr><th class="t"></th><th class="t">The paper says</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
 
 
 def stats(values: Iterable[Stat]) -> str:
