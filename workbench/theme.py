@@ -1,7 +1,7 @@
 """The look of every face: the Plotly template, and traces styled by the role they play.
 
-A study says what a trace is (`yours`, `reference`, `null`, `predicted`, …) and not what it looks like. `styled` gives it
-the light look and keeps the role in `meta`, so that `figure` can draw the same content under either theme.
+A study says what a trace is (`yours`, `reference`, `null`, `predicted`, …) and not what it looks like. `styled` gives
+it the light look and keeps the role in `meta`, so that `figure` can draw the same content under either theme.
 """
 
 from __future__ import annotations
