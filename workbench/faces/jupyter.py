@@ -17,9 +17,9 @@ import ipywidgets as w
 import plotly.graph_objects as go
 import traitlets
 
+from workbench import theme
 from workbench.controls import ControlError
 from workbench.faces import markup
-from workbench.faces.figures import drawn
 from workbench.faces.jupyter_controls import AliasHandle, ControlHandle
 from workbench.latest import Latest
 from workbench.registry import registry
@@ -212,7 +212,7 @@ class Explorer(w.VBox):
             self._heading.value = markup.heading(shown.title, shown.subtitle)
             files: dict[str, tuple[str, str]] = {}
             if shown.kind == "figure":
-                redraw(self.figure, drawn(shown.content, dark=self._theme.dark))
+                redraw(self.figure, theme.figure(shown.content, "dark" if self._theme.dark else "light"))
                 self._text.value = ""
             elif shown.kind == "table":
                 self._text.value = markup.table(shown.content)

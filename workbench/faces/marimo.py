@@ -25,11 +25,11 @@ import marimo as mo
 import numpy as np
 import plotly.graph_objects as go
 
+from workbench import theme
 from workbench.batch import RunFailed
 from workbench.claims import Judgement
 from workbench.controls import Choice, Control, ControlError, Data, Flag, Integer, Number
 from workbench.faces import markup
-from workbench.faces.figures import drawn
 from workbench.registry import registry
 from workbench.results import Result
 from workbench.runner import State
@@ -283,7 +283,7 @@ class Here:
             markup.heading(shown.title, shown.subtitle) + markup.note(stale or waiting, "open" if stale else "")
         )
         if shown.kind == "figure":
-            content = drawn(shown.content, dark=dark())
+            content = theme.figure(shown.content, "dark" if dark() else "light")
             figure = go.Figure(content, skip_invalid=True)
             figure.update_layout(height=height, dragmode=False, autosize=True)
             body = mo.as_html(figure)

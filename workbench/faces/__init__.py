@@ -1,0 +1,1 @@
+"""Faces: one study, drawn in a browser, in marimo and in JupyterLab."""
