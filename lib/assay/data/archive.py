@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Archive:
             for name in names:
                 try:
                     out.append(archive[name])
-                except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):
+                except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError):
                     raise InputError(f"{self.label}: array {name} is damaged; expected a whole .npz file.") from None
         return tuple(out)
 
@@ -98,7 +99,7 @@ def open_archive(path: Path, max_bytes: int = MAX_BYTES) -> Archive:
             for member in members:
                 name = member.filename.removesuffix(".npy")
                 shapes[name], dtypes[name] = declared(path.name, bundle, member)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
         raise InputError(f"{path.name}: is not a whole .npz archive; expected one written by numpy.savez.") from None
     return Archive(path, shapes, dtypes)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from assay.data.archive import MAX_BYTES, check_file
 from assay.data.clock import Clock, nearest_frames, regularity
 from assay.data.sequences import (
+    MIN_FRAMES,
     Handled,
     InputError,
     LabelledSequences,
@@ -227,9 +228,11 @@ def common_length(
 ) -> tuple[int, NDArray[np.bool_]]:
     """How many frames to keep of each sample, and which samples have as many."""
     if length is not None:
+        if isinstance(length, bool) or not isinstance(length, int) or length < MIN_FRAMES:
+            raise InputError(f"length: got {length!r}; expected a whole number of frames, at least {MIN_FRAMES}.")
         kept = lengths >= length
         if not kept.any():
-            raise InputError(f"length: got {length}, but no sample has more than {lengths.max()} frames.")
+            raise InputError(f"length: got {length} frames; expected at most {lengths.max()}, the longest sample.")
         return length, kept
     if not resampled and len(np.unique(lengths)) > 1:
         at = int(lengths.argmin())

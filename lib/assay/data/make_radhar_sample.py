@@ -1,6 +1,7 @@
 """Make the RadHAR sample that is shipped: `python -m assay.data.make_radhar_sample --from DIR`.
 
-DIR holds RadHAR's logs, in folders such as `Train/walk`, or the compact `train.npz` and `test.npz`, and may hold its LICENSE.
+DIR holds RadHAR's logs, in folders such as `Train/walk`, or the compact `train.npz` and `test.npz`; its LICENSE is
+copied when there is one.
 """
 
 from __future__ import annotations

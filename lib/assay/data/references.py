@@ -7,6 +7,7 @@ folder.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -25,6 +26,7 @@ MAX_REMEMBERED = 50_000
 HEX = re.compile(r"[0-9a-f]{64}")
 _lock = threading.Lock()
 _known: dict[str, tuple[int, int, str]] | None = None
+_unkept = False  # something is remembered that is not in the cache folder yet
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,34 @@ def content_sha256(path: Path) -> str:
         InputError: a folder of more than 20,000 files.
         OSError: it cannot be read.
     """
+    try:
+        return hashed(path)
+    finally:
+        keep()
+
+
+def find_content(sha256: str, folders: Sequence[Path]) -> Path | None:
+    """A file, or else a folder, of this hash somewhere under the folders."""
+    try:
+        for folder in folders:
+            for file in files_under(folder):
+                if hashed(file) == sha256:
+                    return file
+        for folder in folders:
+            for inner in sorted({parent for file in files_under(folder) for parent in file.parents}):
+                if inner.is_relative_to(folder) and hashed(inner) == sha256:
+                    return inner
+        return None
+    finally:
+        keep()
+
+
+def hashed(path: Path) -> str:
+    """As `content_sha256`; what is new is remembered in memory only."""
     if path.is_dir():
         digest = hashlib.sha256()
         for inner in files_under(path):
-            digest.update(inner.relative_to(path).as_posix().encode() + b"\0" + bytes.fromhex(content_sha256(inner)))
+            digest.update(inner.relative_to(path).as_posix().encode() + b"\0" + bytes.fromhex(hashed(inner)))
         return digest.hexdigest()
     stat = path.stat()
     key, stamp = str(path.resolve()), (stat.st_size, stat.st_mtime_ns)
@@ -107,23 +133,11 @@ def content_sha256(path: Path) -> str:
         return known[2]
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    global _unkept
     with _lock:
         remembered()[key] = (*stamp, sha256)
-        keep()
+        _unkept = True
     return sha256
-
-
-def find_content(sha256: str, folders: Sequence[Path]) -> Path | None:
-    """A file, or else a folder, of this hash somewhere under the folders."""
-    for folder in folders:
-        for file in files_under(folder):
-            if content_sha256(file) == sha256:
-                return file
-    for folder in folders:
-        for inner in sorted({parent for file in files_under(folder) for parent in file.parents}):
-            if inner.is_relative_to(folder) and content_sha256(inner) == sha256:
-                return inner
-    return None
 
 
 def files_under(folder: Path) -> Iterator[Path]:
@@ -154,15 +168,22 @@ def remembered() -> dict[str, tuple[int, int, str]]:
 
 
 def keep() -> None:
-    """Write the hashes for the next process; where nothing can be written they are computed again."""
-    known = remembered()
-    while len(known) > MAX_REMEMBERED:
-        del known[next(iter(known))]
+    """Write new hashes for the next process; where nothing can be written they are computed again."""
+    global _unkept
+    with _lock:
+        if not _unkept:
+            return
+        _unkept = False
+        known = remembered()
+        while len(known) > MAX_REMEMBERED:
+            del known[next(iter(known))]
+        text = json.dumps(known)
     target = cache_file()
-    draft = target.with_suffix(f".{os.getpid()}.part")
+    draft = target.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(known), encoding="utf-8")
+        draft.write_text(text, encoding="utf-8")
         draft.replace(target)
     except OSError:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
