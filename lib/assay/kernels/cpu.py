@@ -1,0 +1,245 @@
+"""The LIF scan on processors: Numba, each thread walks over time with a block of neurons that stays in its cache.
+
+A block's state lives in the first-level cache, so memory sees each current once and each output once. Backwards, a
+block's membranes are computed again instead of kept: what a forward pass leaves behind is its outputs alone.
+"""
+
+# What Numba compiles has the types of its arguments: one dtype of real numbers throughout, arrays (T, N) and (N,).
+# ruff: noqa: ANN001, ANN202
+# pyright: reportMissingParameterType=false
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+# compiled code goes to a folder of the user's, never beside the sources
+os.environ.setdefault(
+    "NUMBA_CACHE_DIR", str(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay" / "numba")
+)
+
+import numba
+
+__all__ = ["backward", "forward"]
+
+LAUNCHED = numba.get_num_threads()  # threads that Numba has at most
+BLOCK = 4096  # neurons of a block, forwards
+BUFFER = 2**17  # values of a block's membranes that are kept for its way back
+
+Array = NDArray[np.floating[Any]]
+
+
+@numba.njit(parallel=True, cache=True, error_model="numpy")
+def _forward(x, beta, gain, threshold, initial, subtract, zero, one, nought, spikes, membrane, block):
+    steps, neurons = x.shape
+    for number in numba.prange((neurons + block - 1) // block):
+        start = number * block
+        size = min(block, neurons - start)
+        u = initial[start : start + size].copy()
+        b = beta[start : start + size]
+        g = gain[start : start + size]
+        th = threshold[start : start + size]
+        for t in range(steps):
+            current = x[t, start : start + size]
+            fired = spikes[t, start : start + size]
+            for n in range(size):
+                v = b[n] * u[n] + g[n] * current[n]
+                s = one if v >= th[n] else nought
+                u[n] = v - (subtract * th[n] + zero * v) * s
+                fired[n] = s
+            if membrane is not None:
+                membrane[t, start : start + size] = u
+
+
+@numba.njit(parallel=True, cache=True, error_model="numpy")
+def _forward_delayed(x, beta, gain, threshold, initial, subtract, zero, one, nought, spikes, membrane, block):
+    steps, neurons = x.shape
+    for number in numba.prange((neurons + block - 1) // block):
+        start = number * block
+        size = min(block, neurons - start)
+        u = initial[start : start + size].copy()
+        b = beta[start : start + size]
+        g = gain[start : start + size]
+        th = threshold[start : start + size]
+        for t in range(steps):
+            current = x[t, start : start + size]
+            fired = spikes[t, start : start + size]
+            for n in range(size):
+                r = one if u[n] >= th[n] else nought
+                v = b[n] * u[n] + g[n] * current[n]
+                u[n] = v - (subtract * th[n] + zero * v) * r
+                fired[n] = one if u[n] >= th[n] else nought
+            if membrane is not None:
+                membrane[t, start : start + size] = u
+
+
+@numba.njit(inline="always")
+def _slope(x, alpha, turn, kind, one, nought):
+    """Derivative of the surrogate; the kinds are numbered in `assay.kernels.surrogates`."""
+    if kind == 0:
+        z = turn * x
+        return alpha / (one + one) / (one + z * z)
+    if kind == 1:
+        p = one / (one + np.exp(-alpha * x))
+        return alpha * p * (one - p)
+    if kind == 2:
+        z = one + alpha * abs(x)
+        return one / (z * z)
+    if kind == 3:
+        return alpha * max(one - alpha * abs(x), nought)
+    if kind == 4:
+        return alpha if abs(x) * (alpha + alpha) < one else nought
+    return alpha
+
+
+@numba.njit(parallel=True, cache=True, error_model="numpy")
+def _backward(
+    x, beta, gain, threshold, initial, subtract, zero, one, nought, kind, alpha, turn, keep, scaled, d_spikes,
+    d_membrane, d_x, d_beta, d_threshold, d_initial, block,
+):  # fmt: skip
+    steps, neurons = x.shape
+    for number in numba.prange((neurons + block - 1) // block):
+        start = number * block
+        size = min(block, neurons - start)
+        b = beta[start : start + size]
+        g = gain[start : start + size]
+        th = threshold[start : start + size]
+        v = np.empty((steps, size), x.dtype)  # before the reset
+        u = initial[start : start + size].copy()
+        for t in range(steps):
+            current = x[t, start : start + size]
+            row = v[t]
+            for n in range(size):
+                row[n] = b[n] * u[n] + g[n] * current[n]
+                s = one if row[n] >= th[n] else nought
+                u[n] = row[n] - (subtract * th[n] + zero * row[n]) * s
+        carry = np.zeros(size, x.dtype)
+        to_beta = np.zeros(size, x.dtype)
+        to_threshold = np.zeros(size, x.dtype)
+        for t in range(steps - 1, -1, -1):
+            row = v[t]
+            current = x[t, start : start + size]
+            into = d_x[t, start : start + size]
+            from_spikes = d_spikes[t, start : start + size]
+            before = v[t - 1] if t > 0 else initial[start : start + size]
+            for n in range(size):
+                above = row[n] - th[n]
+                s = one if above >= nought else nought
+                whole = carry[n]
+                if d_membrane is not None:
+                    whole = whole + d_membrane[t, start + n]
+                to_spike = (from_spikes[n] - keep * (subtract * th[n] + zero * row[n]) * whole) * _slope(
+                    above, alpha, turn, kind, one, nought
+                )
+                to_v = whole - zero * s * whole + to_spike
+                to_threshold[n] -= to_spike + subtract * s * whole
+                past = before[n]
+                if t > 0:
+                    r = one if past >= th[n] else nought
+                    past = past - (subtract * th[n] + zero * past) * r
+                to_beta[n] += to_v * (past - scaled * current[n])
+                into[n] = g[n] * to_v
+                carry[n] = b[n] * to_v
+        d_beta[start : start + size] = to_beta
+        d_threshold[start : start + size] = to_threshold
+        d_initial[start : start + size] = carry
+
+
+@numba.njit(parallel=True, cache=True, error_model="numpy")
+def _backward_delayed(
+    x, beta, gain, threshold, initial, subtract, zero, one, nought, kind, alpha, turn, keep, scaled, d_spikes,
+    d_membrane, d_x, d_beta, d_threshold, d_initial, block,
+):  # fmt: skip
+    steps, neurons = x.shape
+    for number in numba.prange((neurons + block - 1) // block):
+        start = number * block
+        size = min(block, neurons - start)
+        b = beta[start : start + size]
+        g = gain[start : start + size]
+        th = threshold[start : start + size]
+        u = np.empty((steps + 1, size), x.dtype)  # the membrane, its first state in front
+        u[0] = initial[start : start + size]
+        for t in range(steps):
+            current = x[t, start : start + size]
+            for n in range(size):
+                r = one if u[t, n] >= th[n] else nought
+                base = b[n] * u[t, n] + g[n] * current[n]
+                u[t + 1, n] = base - (subtract * th[n] + zero * base) * r
+        carry = np.zeros(size, x.dtype)
+        to_beta = np.zeros(size, x.dtype)
+        to_threshold = np.zeros(size, x.dtype)
+        for t in range(steps - 1, -1, -1):
+            current = x[t, start : start + size]
+            into = d_x[t, start : start + size]
+            for n in range(size):
+                fired = d_spikes[t, start + n] * _slope(u[t + 1, n] - th[n], alpha, turn, kind, one, nought)
+                whole = carry[n] + fired
+                if d_membrane is not None:
+                    whole = whole + d_membrane[t, start + n]
+                past = u[t, n]
+                r = one if past >= th[n] else nought
+                base = b[n] * past + g[n] * current[n]
+                to_base = whole - zero * r * whole
+                to_reset = (
+                    -keep
+                    * (subtract * th[n] + zero * base)
+                    * whole
+                    * _slope(past - th[n], alpha, turn, kind, one, nought)
+                )
+                to_threshold[n] -= fired + subtract * r * whole + to_reset
+                to_beta[n] += to_base * (past - scaled * current[n])
+                into[n] = g[n] * to_base
+                carry[n] = b[n] * to_base + to_reset
+        d_beta[start : start + size] = to_beta
+        d_threshold[start : start + size] = to_threshold
+        d_initial[start : start + size] = carry
+
+
+def _flags(kind: type, reset: str) -> tuple[Any, Any, Any, Any]:
+    return kind(reset == "subtract"), kind(reset == "zero"), kind(1), kind(0)
+
+
+def _use_the_threads_of_torch() -> None:
+    numba.set_num_threads(max(1, min(torch.get_num_threads(), LAUNCHED)))
+
+
+def forward(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, spikes: Tensor, membrane: Tensor | None, *,
+    scale_input: bool, reset: str, delayed_reset: bool,
+) -> None:  # fmt: skip
+    """Fill spikes and membrane (T, N) from contiguous currents (T, N), float32 or float64."""
+    _use_the_threads_of_torch()
+    b = beta.detach().numpy()
+    gain = 1 - b if scale_input else np.ones_like(b)
+    kernel = _forward_delayed if delayed_reset else _forward
+    kernel(
+        x.detach().numpy(), b, gain, threshold.detach().numpy(), initial.detach().numpy(), *_flags(b.dtype.type, reset),
+        spikes.detach().numpy(), None if membrane is None else membrane.detach().numpy(), BLOCK,
+    )  # fmt: skip
+
+
+def backward(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor | None, *,
+    scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, code: int, alpha: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients with respect to currents (T, N), decay, threshold and first state (N,)."""
+    _use_the_threads_of_torch()
+    b = beta.numpy()
+    real = b.dtype.type
+    gain = 1 - b if scale_input else np.ones_like(b)
+    d_x = torch.empty_like(x)
+    d_beta, d_threshold, d_initial = torch.empty_like(beta), torch.empty_like(beta), torch.empty_like(beta)
+    block = max(16, min(BLOCK, BUFFER // max(1, len(x))))
+    kernel = _backward_delayed if delayed_reset else _backward
+    kernel(
+        x.numpy(), b, gain, threshold.numpy(), initial.numpy(), *_flags(real, reset), code, real(alpha),
+        real(math.pi / 2 * alpha), real(not detach_reset), real(scale_input), d_spikes.numpy(),
+        None if d_membrane is None else d_membrane.numpy(), d_x.numpy(), d_beta.numpy(), d_threshold.numpy(),
+        d_initial.numpy(), block,
+    )  # fmt: skip
+    return d_x, d_beta, d_threshold, d_initial

@@ -1,0 +1,122 @@
+"""The LIF scan as PyTorch operators: chosen by device, differentiable, and known to `torch.compile`."""
+
+import functools
+import importlib
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from assay.kernels import cpu
+from assay.kernels.reference import lif_reference
+from assay.kernels.surrogates import SURROGATES
+
+__all__ = ["lif_scan", "scan_into"]
+
+RESETS = ("subtract", "zero", "none")
+
+
+@functools.cache
+def gpu_kernels() -> ModuleType | None:
+    """The kernels for GPUs, where Triton is installed."""
+    try:
+        return importlib.import_module("assay.kernels.gpu")
+    except ModuleNotFoundError:
+        return None
+
+
+def kernels_for(x: Tensor) -> ModuleType | None:
+    """The kernels for a tensor; None where the reference has to do."""
+    if x.device.type == "cuda":
+        return gpu_kernels()
+    return cpu if x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) else None
+
+
+def scan_into(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, spikes: Tensor, membrane: Tensor | None, *,
+    scale_input: bool, reset: str, delayed_reset: bool,
+) -> None:  # fmt: skip
+    """Fill spikes and membrane (T, N); decay, threshold and first state are (N,)."""
+    kinds = {"scale_input": scale_input, "reset": reset, "delayed_reset": delayed_reset}
+    if x.numel() == 0:
+        return
+    if kernels := kernels_for(x):
+        kernels.forward(x, beta, threshold, initial, spikes, membrane, **kinds)
+    else:
+        atan = SURROGATES["atan"]
+        with torch.no_grad():
+            found = lif_reference(
+                x, beta, threshold, initial, detach_reset=True, surrogate=atan, alpha=atan.alpha, **kinds
+            )
+        spikes.copy_(found[0])
+        if membrane is not None:
+            membrane.copy_(found[1])
+
+
+@torch.library.custom_op("assay::lif", mutates_args=())
+def lif_scan(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, scale_input: bool, reset: str, detach_reset: bool,
+    delayed_reset: bool, surrogate: str, alpha: float, return_membrane: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Spikes (T, N) and membrane (T, N), or (0, N) when it is not asked for."""
+    spikes = torch.empty_like(x)
+    membrane = torch.empty_like(x) if return_membrane else None
+    scan_into(
+        x, beta, threshold, initial, spikes, membrane, scale_input=scale_input, reset=reset,
+        delayed_reset=delayed_reset,
+    )  # fmt: skip
+    return spikes, x.new_empty((0, x.shape[1])) if membrane is None else membrane
+
+
+@lif_scan.register_fake
+def _(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, scale_input: bool, reset: str, detach_reset: bool,
+    delayed_reset: bool, surrogate: str, alpha: float, return_membrane: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    return torch.empty_like(x), torch.empty_like(x) if return_membrane else x.new_empty((0, x.shape[1]))
+
+
+@torch.library.custom_op("assay::lif_backward", mutates_args=())
+def lif_scan_backward(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor,
+    scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, surrogate: str, alpha: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients of currents (T, N), decay, threshold and first state (N,); the membrane's may be (0, N)."""
+    kinds = {"scale_input": scale_input, "reset": reset, "detach_reset": detach_reset, "delayed_reset": delayed_reset}
+    if x.numel() == 0:
+        return torch.zeros_like(x), torch.zeros_like(beta), torch.zeros_like(beta), torch.zeros_like(beta)
+    of_membrane = d_membrane if len(d_membrane) else None
+    code = SURROGATES[surrogate].code
+    if kernels := kernels_for(x):
+        return kernels.backward(x, beta, threshold, initial, d_spikes, of_membrane, code=code, alpha=alpha, **kinds)
+    with torch.enable_grad():
+        leaves = tuple(v.detach().requires_grad_() for v in (x, beta, threshold, initial))
+        outputs = lif_reference(*leaves, surrogate=SURROGATES[surrogate], alpha=alpha, **kinds)
+        given = (d_spikes, torch.zeros_like(x) if of_membrane is None else of_membrane)
+        found = torch.autograd.grad(outputs, leaves, given, allow_unused=True)
+    return tuple(torch.zeros_like(v) if g is None else g for v, g in zip(leaves, found, strict=True))  # type: ignore[return-value]
+
+
+@lif_scan_backward.register_fake
+def _(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor,
+    scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, surrogate: str, alpha: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    return torch.empty_like(x), torch.empty_like(beta), torch.empty_like(threshold), torch.empty_like(initial)
+
+
+def keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    x, beta, threshold, initial, *kinds, return_membrane = inputs
+    ctx.save_for_backward(x, beta, threshold, initial)
+    ctx.kinds, ctx.return_membrane = kinds, return_membrane
+
+
+def differentiate(ctx: Any, d_spikes: Tensor, d_membrane: Tensor) -> tuple[Tensor | None, ...]:
+    x, beta, threshold, initial = ctx.saved_tensors
+    of_membrane = d_membrane.contiguous() if ctx.return_membrane else x.new_empty((0, x.shape[1]))
+    found = lif_scan_backward(x, beta, threshold, initial, d_spikes.contiguous(), of_membrane, *ctx.kinds)
+    return (*found, *[None] * 7)
+
+
+lif_scan.register_autograd(differentiate, setup_context=keep)
