@@ -85,19 +85,19 @@ def _(page):
 
 
 @app.cell
-def _(mo, page):
+def _(page):
     sweep = page.launcher("sweep")
     baselines = page.launcher("baselines")
     lengths = page.launcher("lengths")
     gain = page.launcher("gain")
     rule = page.dials("lowest", "highest")
-    mo.md("")
-    return baselines, gain, lengths, rule, sweep
+    prices = page.dials("accounting")
+    return baselines, gain, lengths, prices, rule, sweep
 
 
 @app.cell
-def _(baselines, changed, data, gain, lengths, neuron, page, rule, sweep):
-    here = page.at(data.value | neuron.value | rule.value, changed(), sweep, baselines, lengths, gain)
+def _(baselines, changed, data, gain, lengths, neuron, page, prices, rule, sweep):
+    here = page.at(data.value | neuron.value | rule.value | prices.value, changed(), sweep, baselines, lengths, gain)
     here.notes()
     return (here,)
 
@@ -192,7 +192,13 @@ def _(mo):
 @app.cell
 def _(here, mo, sweep):
     mo.vstack(
-        [sweep, here.job("sweep"), here.view("regions", height=440), here.claims("3b", "3c", "3d"), here.tables("sweep")]
+        [
+            sweep,
+            here.job("sweep"),
+            here.view("regions", height=440),
+            here.claims("3b", "3c", "3d"),
+            here.tables("sweep"),
+        ]
     )
     return
 
@@ -210,12 +216,13 @@ def _(mo):
 
 
 @app.cell
-def _(baselines, here, mo):
+def _(baselines, here, mo, page, prices):
     mo.vstack(
         [
             baselines,
             here.job("baselines"),
             here.view("ladder"),
+            page.shown(prices),
             here.view("energy"),
             here.claims("4a", "4b", "5a", "5b", "6a", "6b"),
         ]

@@ -129,7 +129,7 @@ class Explorer(w.VBox):
                     self.handles[alias.name] = AliasHandle(self.session, alias, self._sender(alias.name))
                     found.append(self.handles[alias.name].widget)
             (rare if control.rare else groups.setdefault(control.group, [])).extend(found)
-        boxes = [section(name, *widgets) for name, widgets in groups.items()]
+        boxes: list[w.Widget] = [section(name, *widgets) for name, widgets in groups.items()]
         if rare:
             more = w.Accordion([w.VBox(rare, layout=wide())], titles=("More",), layout=wide())
             boxes.append(more)
@@ -190,14 +190,14 @@ class Explorer(w.VBox):
     @property
     def view(self) -> str:
         """The view that is shown; set it to show another."""
-        return self._views.value
+        return self._views.value or ""
 
     @view.setter
     def view(self, name: str) -> None:
         self._views.value = name
 
     def _draw(self) -> None:
-        if self.view is not None:
+        if self.view:
             self._latest.ask(self.view)
 
     def settle(self, timeout: float = 10.0) -> bool:

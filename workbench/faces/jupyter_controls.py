@@ -83,8 +83,8 @@ class ControlHandle(Handle):
     def __init__(self, session: Session, control: Control, send: Callable[[object], None]) -> None:
         super().__init__(control.name, control.label, control.symbol, control.unit, control.doc, send)
         self._control = control
-        self._slider: w.Widget | None = None
-        self._field: w.Widget
+        self._slider: Any = None
+        self._field: Any
         beside: list[w.Widget] = []
         below: list[w.Widget] = []
         if isinstance(control, Flag):

@@ -83,6 +83,7 @@ class Page:
         self.interactive = mo.running_in_notebook()
         self._tell = tell
         self._views: dict[str, tuple[object, mo.Html]] = {}
+        self._judged: dict[str, tuple[object, Judgement]] = {}
 
     def title(self) -> mo.Html:
         """The study's question and summary, and the styles of everything that a page shows."""
@@ -102,7 +103,7 @@ class Page:
         cells = []
         for name, element in dials.elements.items():
             doc = markup.boxed(f'<p class="as-small">{markup.escape(study.controls[name].doc)}</p>')
-            if isinstance(study.controls[name], Data):
+            if isinstance(study.controls[name], Data) and isinstance(element, mo.ui.dictionary):
                 element = mo.vstack([element["name"], element["file"]], gap=0.25)
             cells.append(mo.vstack([element, mo.Html(doc)], gap=0.1))
         if len(cells) % 2:
@@ -263,7 +264,7 @@ class Here:
         return kept[1]
 
     def _state(self, name: str) -> object:
-        """What the picture of a view depends on."""
+        """What a view or a judgement depends on."""
         session = self.page.session
         values = tuple(session.settings.values[c] for c in session.study.reached_controls(name))
         held = [session.held.get(e) for e in session.study.reached_experiments(name)]
@@ -329,13 +330,20 @@ class Here:
 
     def judgements(self) -> list[Judgement]:
         """What is known of every claim."""
-        return self.page.session.judge()
+        return [self.judgement(id) for id in self.page.session.study.claims]
+
+    def judgement(self, id: str) -> Judgement:
+        """What is known of a claim."""
+        key = self._state(f"claim:{id}")
+        kept = self.page._judged.get(id)
+        if kept is None or kept[0] != key:
+            kept = (key, self.page.session.judge_one(id))
+            self.page._judged[id] = kept
+        return kept[1]
 
     def claims(self, *ids: str) -> mo.Html:
         """The ledger of some claims; of all when no id is given."""
-        session = self.page.session
-        known = [str(id) for id in session.study.claims]
-        return mo.Html(markup.ledger(session.judge_one(id) for id in (ids or known)))
+        return mo.Html(markup.ledger(self.judgement(id) for id in ids or self.page.session.study.claims))
 
     @property
     def results(self) -> dict[str, Result]:
