@@ -1,48 +1,583 @@
-"""Jobs: experiments that run in a worker process, with progress, rows as they come, and a cancel that works."""
+"""Jobs: experiments that run in a worker process, with progress, rows as they come, and a cancel that works.
+
+Workers start with the first job, or with `warm`. A job's data go through the disk: the worker writes each stage into
+the job's folder, the runner takes it into the store, and nothing that is finished is lost when a process dies.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
+import asyncio
+import atexit
+import contextlib
+import json
+import logging
+import os
+import re
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Awaitable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Request", "State"]
+from workbench.controls import ControlError, Data
+from workbench.execution import BEGUN, CANCEL, LOG, OWN_VARIABLES, Order, Stage, read_stage
+from workbench.job import Bell, Job, JobFailed, Request, State, tail_of
+from workbench.record import Record
+from workbench.registry import registry
+from workbench.reporter import journal_tables
+from workbench.result_files import read_result
+from workbench.results import Result, Table
+from workbench.snapshot import Snapshot, settle
+from workbench.store import Kept, Store, StoreError
+from workbench.worker_pool import PoolError, WorkerPool, aside, end_process
+
+__all__ = ["Job", "JobFailed", "Request", "Runner", "State", "default_runner"]
+
+PATIENCE = 1.0
+JOBS_REMEMBERED = 200
 
 
-class State(StrEnum):
-    """The states of a run."""
+@dataclass(eq=False)
+class Errand:
+    """A job on its way: what the runner knows of it beside what people see."""
 
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    LOST = "lost"
+    job: Job
+    snapshot: Snapshot
+    order: Order
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    record: Record | None = None
+    rows: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.order.folder)
 
 
-@dataclass(frozen=True)
-class Request:
-    """What to run: a study's experiment under what a person set.
+class Runner:
+    """Runs experiments in worker processes.
 
-    Attributes:
-        study: slug.
-        experiment: its name.
-        values: what was set, as text, without paths.
-        preset: `quick`, `standard` or `full`.
-        device: `cpu` or `cuda`.
-        fresh: run again even if the result is kept.
+    Args:
+        store: where results are looked for and kept; None keeps nothing beyond this process.
+        workers: how many processes; a job has one of them for itself.
+        warm: start them now.
     """
 
-    study: str
-    experiment: str
-    values: dict[str, str] = field(default_factory=dict)
-    preset: str = "standard"
-    device: str = "cpu"
-    fresh: bool = False
+    def __init__(self, store: Store | None, *, workers: int = 1, warm: bool = False) -> None:
+        self.store = store
+        self._workers = workers
+        self._lock = threading.Lock()
+        self._jobs: dict[str, Job] = {}
+        self._errands: dict[str, Errand] = {}
+        self._results: dict[str, Path] = {}  # without a store: folders of complete results, for later stages
+        self._tasks: set[asyncio.Future[None]] = set()
+        self._bell = Bell()
+        self._closed = False
+        self._place: Path | None = None
+        self._pool: WorkerPool | None = None
+        self._loop = asyncio.new_event_loop()
+        self._slots = asyncio.Semaphore(workers)
+        self._starting = asyncio.Lock()
+        self._thread: threading.Thread | None = None
+        if warm:
+            self.warm()
 
-    def as_json(self) -> dict[str, Any]:
-        """The request as plain data."""
-        return {
-            "study": self.study, "experiment": self.experiment, "values": self.values, "preset": self.preset,
-            "device": self.device,
-        }  # fmt: skip
+    # what others call
+
+    def submit(self, request: Request) -> Job:
+        """Ask for an experiment.
+
+        An equal request that is queued or running is joined; a result that is kept answers at once unless the request
+        is fresh. Earlier stages that are not kept are run first.
+
+        Raises:
+            ControlError: no such experiment, or a value or input that cannot be.
+        """
+        study = registry().get(request.study)
+        name = request.experiment
+        if name not in study.experiments:
+            known = ", ".join(study.experiments) or "none"
+            raise ControlError("experiment", f"got {name!r}; expected one of {known}")
+        snapshot = Snapshot(study, settle(study, request.values, request.preset), device=request.device)
+        key = snapshot.key(name)
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("The runner is closed.")
+            for job in self._jobs.values():
+                if job.key == key and not job.state.ended:
+                    return job
+            job = Job(request, key, self._cancel, self._bell)
+            self._remember(job)
+        try:
+            self._answer(job, snapshot)
+        except BaseException:
+            self._forget(job)
+            raise
+        return job
+
+    def jobs(self) -> list[Job]:
+        """The jobs of this process, newest first."""
+        with self._lock:
+            return list(reversed(self._jobs.values()))
+
+    def job(self, id: str) -> Job:
+        """The job of an id; raises KeyError when there is none."""
+        with self._lock:
+            return self._jobs[id]
+
+    def warm(self) -> None:
+        """Start the workers now, in the background, so that the first job need not wait for them."""
+        asyncio.run_coroutine_threadsafe(self._warm(), self._running())
+
+    def close(self) -> None:
+        """Cancel what runs, end the workers, and forget what was not kept."""
+        with self._lock:
+            self._closed = True
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            with contextlib.suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(10)
+            if self._pool is not None:
+                self._pool.kill()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            thread.join(2)
+        self._bell.close()
+        if self._place is not None and self.store is not None:
+            shutil.rmtree(self._place, ignore_errors=True)
+
+    # answering a request
+
+    def _answer(self, job: Job, snapshot: Snapshot) -> None:
+        """End the job with what is kept, or send it on its way."""
+        name, study = job.request.experiment, snapshot.study
+        earlier = [stage for stage in study.reached_experiments(name) if stage != name]
+        earlier.sort(key=lambda stage: len(study.reached_experiments(stage)))
+        keys = {stage: snapshot.key(stage) for stage in earlier}
+        given: dict[str, str] = {}
+        for stage in earlier:
+            if (found := self._find(snapshot, stage, keys[stage])) is not None:
+                job.stages[stage], given[stage] = found
+        if not job.request.fresh and self.store is not None:
+            kept = self.store.find(study.slug, name, job.key)
+            if kept is not None:
+                answer(job, kept)
+                return
+        job.result.tables.update({n: Table(c) for n, c in study.experiments[name].tables.items()})
+        place = self._workplace()
+        folder = place / job.id
+        stages = [Stage(stage, keys[stage]) for stage in earlier if stage not in given]
+        order = Order(
+            job=job.id,
+            folder=str(folder),
+            study=study.slug,
+            values=dict(job.request.values),
+            preset=job.request.preset,
+            device=job.request.device,
+            stages=(*stages, Stage(name, job.key, fresh=job.request.fresh)),
+            given=given,
+            items=str(self.store.items if self.store is not None else place / "items"),
+            variables={v: os.environ[v] for v in OWN_VARIABLES if v in os.environ},
+        )
+        for stage in order.stages:
+            (folder / stage.experiment).mkdir(parents=True)
+        errand = Errand(job, snapshot, order)
+        loop = self._running()
+        self._errands[job.id] = errand
+        asyncio.run_coroutine_threadsafe(self._carry_out(errand), loop)
+
+    def _find(self, snapshot: Snapshot, stage: str, key: str) -> tuple[Result, str] | None:
+        if self.store is not None:
+            kept = self.store.find(snapshot.study.slug, stage, key)
+            return None if kept is None else (kept.result, str(kept.folder))
+        folder = self._results.get(key)
+        return None if folder is None else (read_result(folder), str(folder))
+
+    def _remember(self, job: Job) -> None:
+        self._jobs[job.id] = job
+        ended = [other.id for other in self._jobs.values() if other.state.ended]
+        for id in ended[: max(0, len(ended) - JOBS_REMEMBERED)]:
+            del self._jobs[id]
+
+    def _forget(self, job: Job) -> None:
+        with self._lock:
+            self._jobs.pop(job.id, None)
+        job.error, job.fault = "It could not be started.", True
+        job.end(State.FAILED)  # for those who joined it meanwhile
+
+    def _workplace(self) -> Path:
+        """A folder for this runner's jobs; beside the store, so that results are moved and not copied."""
+        with self._lock:
+            if self._place is None:
+                try:
+                    if self.store is None:
+                        raise StoreError("There is no store.")
+                    self._place = self.store.workplace() / uuid.uuid4().hex[:8]
+                    self._place.mkdir()
+                except (StoreError, OSError):
+                    self._place = Path(tempfile.mkdtemp(prefix="assay-jobs-"))
+                    atexit.register(shutil.rmtree, self._place, ignore_errors=True)
+            return self._place
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        """The loop, in its thread."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._loop.run_forever, name="assay-runner", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    def _cancel(self, job: Job) -> None:
+        errand = self._errands.get(job.id)
+        if errand is not None and not job.state.ended:
+            with contextlib.suppress(OSError):
+                (errand.folder / CANCEL).touch()
+            self._loop.call_soon_threadsafe(errand.stop.set)
+
+    # in the loop
+
+    async def _warm(self) -> None:
+        try:
+            await self._workers_ready()
+        except PoolError as error:
+            logging.getLogger(__name__).warning("%s", error)
+
+    async def _workers_ready(self) -> WorkerPool:
+        async with self._starting:
+            if self._pool is None or not self._pool.alive:
+                if self._pool is not None:
+                    await self._pool.stop()
+                if self.store is not None:
+                    opening = asyncio.ensure_future(aside(self._open_store, self.store))
+                    self._tasks.add(opening)
+                    opening.add_done_callback(self._tasks.discard)
+                pool = WorkerPool(self._workers, self._workplace() / "host", self._heard)
+                await pool.start()
+                self._pool = pool
+            return self._pool
+
+    @staticmethod
+    def _open_store(store: Store) -> None:
+        """Have the store ready by the time that it is written to."""
+        with contextlib.suppress(StoreError):  # a job that cannot be kept says so
+            store.open()
+            store.sweep()
+
+    async def _carry_out(self, errand: Errand) -> None:
+        job = errand.job
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        job.log_file = errand.folder / LOG
+        try:
+            if await unless(self._slots.acquire(), errand.stop):
+                try:
+                    begun = asyncio.ensure_future(aside(self._begin, errand))
+                    receipt = await self._perform(errand)
+                    await self._settle(errand, receipt, begun)
+                finally:
+                    self._slots.release()
+            else:
+                job.end(State.CANCELLED)
+        except Exception as error:
+            logging.getLogger(__name__).exception("the runner failed at %r", job)
+            if not job.state.ended:
+                job.error, job.fault = f"{type(error).__name__}: {error}", True
+                job.end(State.FAILED, log=tail_of(errand.folder / LOG))
+        finally:
+            self._errands.pop(job.id, None)
+            self._tasks.discard(task)
+            if self.store is not None and not job.notice:
+                shutil.rmtree(errand.folder, ignore_errors=True)
+
+    async def _perform(self, errand: Errand) -> dict[str, Any]:
+        """Have a worker run the order; returns its receipt, or one that says why there is none."""
+        starting = asyncio.ensure_future(self._workers_ready())
+        try:
+            if not await unless(asyncio.shield(starting), errand.stop):
+                return {"state": "cancelled"}
+            receipt = await self._attempt(errand, starting.result(), 1)
+            if receipt["state"] == "stale":  # the worker holds code from before an edit: a new one reads it anew
+                end_worker(errand)
+                (errand.folder / BEGUN).unlink(missing_ok=True)
+                receipt = await self._attempt(errand, starting.result(), 2)
+        except PoolError as error:
+            return {"state": "failed", "error": str(error), "fault": True}
+        if receipt["state"] == "stale":
+            sentence = (
+                f"The code of {errand.order.study} has changed on disk since it was loaded here; restart to use it."
+            )
+            return {"state": "failed", "error": sentence, "fault": True}
+        return receipt
+
+    async def _attempt(self, errand: Errand, pool: WorkerPool, number: int) -> dict[str, Any]:
+        future = pool.submit(f"{errand.job.id}-{number}", errand.order.as_text())
+
+        async def outcome() -> str:
+            return await future
+
+        result = asyncio.ensure_future(outcome())
+        asked = asyncio.ensure_future(errand.stop.wait())
+        try:
+            while not result.done():
+                await asyncio.wait({result, asked}, timeout=0.5, return_when=asyncio.FIRST_COMPLETED)
+                if errand.stop.is_set():
+                    await asyncio.wait({result}, timeout=0.1 if self._closed else PATIENCE)
+                    if not result.done():
+                        end_worker(errand)
+                        return {"state": "cancelled"}
+                if not pool.alive:
+                    return {
+                        "state": "failed",
+                        "error": "The process that holds the workers ended.",
+                        "fault": True,
+                    }
+            try:
+                return json.loads(result.result())
+            except Exception as error:
+                if errand.stop.is_set():
+                    return {"state": "cancelled"}
+                return {"state": "failed", "error": await death_of(errand, pool, error), "fault": True}
+        finally:
+            asked.cancel()
+            if not result.done():
+                result.cancel()
+                with contextlib.suppress(Exception):
+                    await asyncio.wait_for(future.cancel(), 0.5)
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        """A worker says how far a job is."""
+        errand = self._errands.get(message["job"])
+        if errand is None or errand.job.state.ended:
+            return
+        job, stages = errand.job, [stage.experiment for stage in errand.order.stages]
+        if message.get("begun") and job.state is State.QUEUED:
+            job.state, job.started = State.RUNNING, time.time()
+            job.changed()
+        last = message["stage"] == job.request.experiment
+        if last and message.get("rows"):
+            take_rows(errand, message["at"], message["rows"])
+            job.changed()
+        if message.get("progress"):
+            fraction, words = message["progress"]
+            if not last:
+                words = f"{errand.snapshot.study.experiments[message['stage']].title}: {words}".removesuffix(": ")
+            job.report((stages.index(message["stage"]) + fraction) / len(stages), words)
+
+    async def _settle(self, errand: Errand, receipt: dict[str, Any], begun: Awaitable[None]) -> None:
+        """Keep what there is and end the job."""
+        job = errand.job
+        log = tail_of(errand.folder / LOG)
+        if job.started is not None:
+            job.took = time.time() - job.started
+        state = State(receipt["state"])
+        if state is State.DONE:
+            await begun
+            await aside(self._keep, errand)
+            job.end(state, log=log)
+            return
+        job.error, job.fault = receipt.get("error", ""), bool(receipt.get("fault", False))
+        name = job.request.experiment
+        columns = errand.snapshot.study.experiments[name].tables
+        found = journal_tables(errand.folder / name, columns)
+        if sum(map(len, found.values())) > errand.rows:
+            job.result.tables.update(found)
+        job.end(state, log=log)  # first of all: nobody waits for the store
+        await begun
+        await aside(self._keep, errand)
+        job.changed()
+
+    # with the store, in a thread of its own
+
+    def _begin(self, errand: Errand) -> None:
+        """Note in the store that the job has begun."""
+        if self.store is None:
+            return
+        job = errand.job
+        record = replace(record_of(errand.snapshot, job.request.experiment, job), state=State.RUNNING)
+        try:
+            errand.record = self.store.begin(replace(record, started=time.time()))
+        except StoreError as error:
+            job.notice = f"This run could not be kept: {error}"
+
+    def _keep(self, errand: Errand) -> None:
+        """Take every stage that is complete into the store, and note how the job ended."""
+        job, name = errand.job, errand.job.request.experiment
+        complete = False
+        for stage in errand.order.stages:
+            folder = errand.folder / stage.experiment
+            facts = read_stage(folder)
+            if facts is None:
+                continue
+            record = record_of(errand.snapshot, stage.experiment, job)
+            record = replace(
+                record, state=State.DONE, started=facts["started"], took=facts["took"], digest=facts["digest"],
+                claims=facts["claims"], provenance=facts["provenance"],
+            )  # fmt: skip
+            if stage.experiment == name:
+                complete = True
+                record = replace(record, run=errand.record.run if errand.record else "")
+            with contextlib.suppress(OSError):
+                shutil.copyfile(errand.folder / LOG, folder / LOG)
+            record, folder = self._into_store(job, record, folder)
+            self._results[stage.key] = folder
+            result = read_result(folder)
+            if stage.experiment == name:
+                job.provenance = {"run": record.run, **record.provenance}
+                job.took = record.took
+                job.result.tables.update(result.tables)
+                job.result.arrays.update(result.arrays)
+                job.result.files.update(result.files)
+                job.result.complete = True
+            else:
+                job.stages[stage.experiment] = result
+        if not complete and errand.record is not None and self.store is not None:
+            told = errand.folder / "told"
+            told.mkdir()
+            with contextlib.suppress(OSError):
+                shutil.copyfile(errand.folder / LOG, told / LOG)
+            ended = replace(errand.record, state=job.state, took=job.took, error=job.error)
+            with contextlib.suppress(StoreError):
+                self.store.finish(ended, told)
+
+    def _into_store(self, job: Job, record: Record, folder: Path) -> tuple[Record, Path]:
+        if self.store is None or job.notice:
+            return record, folder
+        try:
+            if not record.run:
+                record = self.store.begin(record)
+            return record, self.store.finish(record, folder) or folder
+        except StoreError as error:
+            job.notice = f"This run could not be kept: {error}"
+            return record, folder
+
+    async def _shut(self) -> None:
+        for errand in list(self._errands.values()):
+            errand.job.cancel()
+        await asyncio.sleep(0)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=8)
+        if self._pool is not None:
+            await self._pool.stop()
+
+
+async def unless(awaited: Awaitable[Any], stop: asyncio.Event) -> bool:
+    """Wait for something unless the event comes first, which cancels it; returns whether it came.
+
+    Raises:
+        whatever it raises.
+    """
+    work, asked = asyncio.ensure_future(awaited), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            work.result()
+            return True
+        return False
+    finally:
+        work.cancel()
+        asked.cancel()
+
+
+def answer(job: Job, kept: Kept) -> None:
+    """End a job with a result that is kept."""
+    job.result = kept.result
+    job.kept = True
+    job.started, job.took = kept.record.started, kept.record.took
+    job.provenance = {"run": kept.record.run, **kept.record.provenance}
+    job.end(State.DONE, log=tail_of(kept.folder / LOG))
+
+
+def take_rows(errand: Errand, at: int, rows: list[tuple[str, dict[str, Any]]]) -> None:
+    """Append rows that follow the first `at`; where some in between were lost, take all from the journal."""
+    job = errand.job
+    if at > errand.rows:
+        name = job.request.experiment
+        found = journal_tables(errand.folder / name, errand.snapshot.study.experiments[name].tables)
+        job.result.tables.update(found)
+        errand.rows = sum(map(len, found.values()))
+    for table, row in rows[max(0, errand.rows - at) :]:
+        job.result.tables[table].append(row)
+        errand.rows += 1
+
+
+def record_of(snapshot: Snapshot, experiment: str, job: Job) -> Record:
+    """What is remembered of a run before it has begun; inputs by their hash, never by a path."""
+    study, settings = snapshot.study, snapshot.settings
+
+    def text(name: str) -> str:
+        control, value = settings.controls[name], settings.values[name]
+        if isinstance(study.controls[name], Data):
+            found = snapshot.source(name)
+            if isinstance(found, tuple):
+                value = tuple(source.reference for source in found)
+            else:
+                value = found.reference if found is not None else value
+        return control.text(value)
+
+    return Record(
+        study.slug,
+        experiment,
+        snapshot.key(experiment),
+        controls={name: text(name) for name in study.reached_controls(experiment)},
+        values={name: text(name) for name in settings.user},
+        preset=settings.preset,
+        device=snapshot.device,
+        seed=settings.values["seed"],
+        terms_hash=study.terms_hash,
+        started=job.started,
+    )
+
+
+def end_worker(errand: Errand) -> None:
+    """Kill the process that runs an errand; its nanny starts another."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        begun = json.loads((errand.folder / BEGUN).read_text(encoding="utf-8"))
+        end_process(begun["pid"], begun["created"])
+
+
+async def death_of(errand: Errand, pool: WorkerPool, error: Exception) -> str:
+    """One sentence on how a worker process ended, from what its nanny saw."""
+    try:
+        pid = json.loads((errand.folder / BEGUN).read_text(encoding="utf-8"))["pid"]
+    except (OSError, ValueError, KeyError):
+        return f"{type(error).__name__}: {error}"[:500]
+    for _ in range(20):
+        if found := re.search(rf"Worker process {pid} (exited with status|was killed by signal) (\d+)", pool.log):
+            break
+        await asyncio.sleep(0.05)
+    else:
+        return "The worker process ended."
+    number = int(found[2])
+    if "status" in found[1]:
+        return f"The worker process ended with status {number}."
+    if number == signal.SIGKILL:
+        return "The worker process was killed; perhaps the machine ran out of memory."
+    return f"The worker process crashed ({signal.strsignal(number)}, signal {number})."
+
+
+_default: tuple[Path, Runner] | None = None
+_default_lock = threading.Lock()
+
+
+def default_runner() -> Runner:
+    """The runner of this process, with the user's store; another one when the user's folder is another."""
+    global _default
+    with _default_lock:
+        store = Store()
+        if _default is not None and _default[0] == store.folder:
+            return _default[1]
+        if _default is not None:
+            _default[1].close()
+        _default = store.folder, Runner(store)
+        return _default[1]
+
+
+@atexit.register
+def close_default() -> None:
+    """Leave no worker behind."""
+    if _default is not None:
+        _default[1].close()
