@@ -96,8 +96,8 @@ def backward_kernel(
     b = tl.load(beta + n, mask=inside, other=0.0)
     th = tl.load(threshold + n, mask=inside, other=1.0)
     u = tl.load(initial + n, mask=inside, other=0.0)
-    alpha = alpha.to(u.dtype)
-    turn = turn.to(u.dtype)
+    alpha = alpha + 0 * b
+    turn = turn + 0 * b
     g = 1 - b if SCALE else 0 * b + 1
     column = n.to(tl.int64)
     chunks = (steps + chunk - 1) // chunk

@@ -12,7 +12,7 @@ from assay.kernels import cpu
 from assay.kernels.reference import lif_reference
 from assay.kernels.surrogates import SURROGATES
 
-__all__ = ["lif_scan", "scan_into"]
+__all__ = ["RESETS", "kernels_for", "lif_scan", "scan_into"]
 
 RESETS = ("subtract", "zero", "none")
 
@@ -87,15 +87,11 @@ def lif_scan_backward(
     if x.numel() == 0:
         return torch.zeros_like(x), torch.zeros_like(beta), torch.zeros_like(beta), torch.zeros_like(beta)
     of_membrane = d_membrane if len(d_membrane) else None
-    code = SURROGATES[surrogate].code
-    if kernels := kernels_for(x):
-        return kernels.backward(x, beta, threshold, initial, d_spikes, of_membrane, code=code, alpha=alpha, **kinds)
-    with torch.enable_grad():
-        leaves = tuple(v.detach().requires_grad_() for v in (x, beta, threshold, initial))
-        outputs = lif_reference(*leaves, surrogate=SURROGATES[surrogate], alpha=alpha, **kinds)
-        given = (d_spikes, torch.zeros_like(x) if of_membrane is None else of_membrane)
-        found = torch.autograd.grad(outputs, leaves, given, allow_unused=True)
-    return tuple(torch.zeros_like(v) if g is None else g for v, g in zip(leaves, found, strict=True))  # type: ignore[return-value]
+    kernels = kernels_for(x)
+    assert kernels is not None, "tensors without kernels never reach the operator"
+    return kernels.backward(
+        x, beta, threshold, initial, d_spikes, of_membrane, code=SURROGATES[surrogate].code, alpha=alpha, **kinds
+    )
 
 
 @lif_scan_backward.register_fake

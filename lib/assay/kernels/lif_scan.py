@@ -5,7 +5,8 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from assay.kernels.lif_operator import RESETS, lif_scan, scan_into
+from assay.kernels.lif_operator import RESETS, kernels_for, lif_scan, scan_into
+from assay.kernels.reference import lif_reference
 from assay.kernels.surrogates import surrogate_of
 
 __all__ = ["lif"]
@@ -79,17 +80,23 @@ def lif(
         raise ValueError(f"x: got shape {tuple(x.shape)}; expected (T, ...) with at least one step.")
     if reset not in RESETS:
         raise ValueError(f"reset: got {reset!r}; expected one of {', '.join(RESETS)}.")
-    _, sharpness = surrogate_of(surrogate, alpha)
+    found, sharpness = surrogate_of(surrogate, alpha)
     decay = over_a_step("beta", beta, x)
     level = over_a_step("threshold", threshold, x)
     state = over_a_step("initial", 0.0 if initial is None else initial, x)
     currents = x.reshape(len(x), -1).contiguous()
     if out is not None:
         return into(out, currents, decay, level, state, x, scale_input, reset, delayed_reset, return_membrane)
-    spikes, membrane = lif_scan(
-        currents, decay, level, state, scale_input, reset, detach_reset, delayed_reset, surrogate, sharpness,
-        return_membrane,
-    )  # fmt: skip
+    if kernels_for(currents) is None:
+        spikes, membrane = lif_reference(
+            currents, decay, level, state, scale_input=scale_input, reset=reset, detach_reset=detach_reset,
+            delayed_reset=delayed_reset, surrogate=found, alpha=sharpness,
+        )  # fmt: skip
+    else:
+        spikes, membrane = lif_scan(
+            currents, decay, level, state, scale_input, reset, detach_reset, delayed_reset, surrogate, sharpness,
+            return_membrane,
+        )  # fmt: skip
     return (spikes.view(x.shape), membrane.view(x.shape)) if return_membrane else spikes.view(x.shape)
 
 
@@ -116,7 +123,8 @@ def over_a_step(name: str, value: float | Tensor, x: Tensor) -> Tensor:
     within = {"beta": low >= 0 and high <= 1, "threshold": 0 < low < float("inf") and high < float("inf")}
     if not within.get(name, low == low and high == high):
         expected = {"beta": "decays from 0 to 1", "threshold": "finite numbers above 0"}.get(name, "no NaN")
-        raise ValueError(f"{name}: got {low if low == high else f'{low} to {high}'}; expected {expected}.")
+        got = f"{low} to {high}" if low < high else f"{low}"
+        raise ValueError(f"{name}: got {got}; expected {expected}.")
     return whole.reshape(-1).contiguous()
 
 
