@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -48,6 +49,7 @@ dispatchEvent(new CustomEvent('as-theme'))}})})();
 
 FRAME = """
 {% extends base %}
+{% block title %}{{ heading }}{% endblock %}
 {% block head %}
 {{ super() }}
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -81,7 +83,7 @@ class Wire(pn.custom.JSComponent):
     """Carries messages between a page in the browser and what it shows; draws nothing in its own place."""
 
     heard: Callable[[dict[str, Any]], None]
-    _esm: ClassVar[str] = ""
+    _esm: ClassVar[str | os.PathLike[str]] = ""
 
     def _handle_msg(self, data: Any) -> None:
         if isinstance(data, dict):
@@ -110,11 +112,12 @@ def page(title: str, main: str, root: Any, *, search: str = "", studies: bool = 
         nb_template="{{ embed(roots[0]) }}",
     )
     for name, value in {
-        "icon": icon, "styles": styles(), "theme_script": THEME_SCRIPT, "logo": LOGO, "main": main, "search": search,
+        "icon": icon, "heading": escape(title),
+        "styles": styles(), "theme_script": THEME_SCRIPT, "logo": LOGO,
+        "main": main, "search": search,
         "theme_icon": ICONS["theme"], "here": ' aria-current="page"' if studies else "",
     }.items():  # fmt: skip
         found.add_variable(name, value)
-    found.title = escape(title)
     found.add_panel("root", root)
     return found
 

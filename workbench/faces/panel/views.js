@@ -1,0 +1,131 @@
+// Views: frames, figures, legends, what is saved of them. Follows controls.js in one module.
+
+
+const frameHtml = (name, hero) => {
+  const v = S.study.views.find((x) => x.name === name);
+  const level = hero ? "h2" : "h3";
+  return `<section class="as-frame${hero ? " st-hero" : ""}" data-view="${name}" aria-busy="true">
+    <header class="as-frame__head"><div class="as-frame__title"><${level} aria-live="polite">${escaped(v.title)}</${level}>
+    <p class="sub"></p></div><div class="as-tools">
+    <button class="as-btn as-btn--quiet as-btn--icon" data-do="info" aria-label="About this view" aria-expanded="false"
+      title="About this view">${ICON.info}</button>
+    <details class="as-menu"><summary class="as-btn as-btn--quiet as-btn--icon" aria-label="Save" title="Save">${ICON.save}
+    </summary><div></div></details>
+    <button class="as-btn as-btn--quiet as-btn--icon" data-do="grow" aria-label="Enlarge" title="Enlarge">${ICON.grow}</button>
+    </div></header><div class="about" hidden><p>${escaped(v.doc)}</p><div class="as-eq">${v.equation}</div></div>
+    <div class="note"></div><div class="as-frame__fig"></div><ul class="key"></ul></section>`;
+};
+
+function wireFrame(frame) {
+  const name = frame.dataset.view;
+  $('[data-do="info"]', frame).addEventListener("click", (e) => {
+    const about = $(".about", frame);
+    about.hidden = !about.hidden;
+    e.currentTarget.setAttribute("aria-expanded", String(!about.hidden));
+  });
+  $('[data-do="grow"]', frame).addEventListener("click", () => {
+    frame.classList.toggle("as-frame--big");
+    const plot = $(".js-plotly-plot", frame);
+    if (plot) { Plotly.Plots.resize(plot); }
+  });
+  $(".as-menu > div", frame).addEventListener("click", (e) => {
+    const form = e.target.dataset.form;
+    if (!form) return;
+    $(".as-menu", frame).open = false;
+    const plot = $(".js-plotly-plot", frame);
+    if (!plot) return tell({ kind: "save", what: name, form });
+    const file = `${S.study.slug}-${name}`;
+    if (form === "json") return save(`${file}.json`, JSON.stringify({ data: S.views[name].figure.data, layout: S.views[name].figure.layout }, null, 1));
+    const title = { text: $(".as-frame__title > :first-child", frame).textContent,
+                    subtitle: { text: $(".sub", frame).textContent } };
+    const look = getComputedStyle(document.documentElement);
+    const layout = { ...S.views[name].figure.layout, title, paper_bgcolor: look.getPropertyValue("--as-surface").trim(),
+      margin: { ...S.views[name].figure.layout.margin, t: 84 }, showlegend: $$(".key li", frame).length > 0 };
+    const size = { width: 1000, height: 560, scale: form === "png" ? 2 : 1 };
+    Plotly.downloadImage({ data: S.views[name].figure.data, layout }, { format: form, filename: file, ...size });
+  });
+}
+function save(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function legend(frame, data, layout) {
+  const colours = layout.template.layout.colorway;
+  const named = data.map((t, i) => [t, colours[i % colours.length]])
+    .filter(([t]) => t.name && t.showlegend !== false && t.visible !== false);
+  $(".key", frame).innerHTML = named.length < 2 ? "" : named.map(([t, auto]) => {
+    const bar = t.type === "bar" || t.type === "histogram";
+    const lines = !bar && (t.mode || "lines").includes("lines");
+    const colour = (bar ? t.marker?.color : lines ? t.line?.color : t.marker?.color) || auto;
+    const dash = { dot: "dotted", dash: "dashed", dashdot: "dashed", longdash: "dashed" }[t.line?.dash] || "solid";
+    const flat = typeof colour === "string" ? colour : auto;
+    const look = t.fill && t.fillcolor ? `background:${t.fillcolor}` : bar ? `background:${flat}`
+      : lines ? `border-top:2px ${dash} ${flat}` : `border:1.500px solid ${flat};border-radius:50%`;
+    return `<li><i class="${lines && !(t.fill && t.fillcolor) ? "ln" : ""}" style="${look}"></i>${escaped(t.name)}</li>`;
+  }).join("");
+}
+
+function showView(name) {
+  const frame = $(`[data-view="${name}"]`);
+  const view = S.views[name];
+  if (!frame || !view) return;
+  frame.removeAttribute("aria-busy");
+  const place = $(".as-frame__fig", frame);
+  if (view.broken) {
+    $(".note", frame).innerHTML = `<p class="as-note as-note--fails" role="alert">${escaped(view.broken)}</p>`;
+    frame.classList.add("as-frame--stale");
+    return;
+  }
+  $(".as-frame__title > :first-child", frame).innerHTML = view.title;
+  $(".sub", frame).innerHTML = view.subtitle;
+  frame.classList.toggle("as-frame--stale", Boolean(view.stale));
+  const wait = view.waits[0];
+  const run = wait && `<button class="as-btn" type="button" data-run="${wait[0]}">${ICON.run}Run</button>`;
+  const blank = wait && view.content === "figure" && view.empty;
+  $(".note", frame).innerHTML = view.stale ? `<p class="as-note as-note--open">${escaped(view.stale)}</p>`
+    : wait && !blank ? `<p class="as-note">“${escaped(wait[1])}” has not run${wait[2] ? `; it takes ${wait[2]}` : ""}.${run}</p>` : "";
+  const forms = view.content === "figure" ? ["svg", "png", "json"] : view.content === "table" ? ["csv", "json"] : [];
+  $(".as-menu", frame).hidden = !forms.length || Boolean(blank);
+  $(".as-menu > div", frame).innerHTML = forms.map((f) => `<button data-form="${f}">${f.toUpperCase()}</button>`).join("");
+  if (blank) {
+    if (place.firstElementChild?.classList.contains("js-plotly-plot")) Plotly.purge(place.firstElementChild);
+    place.innerHTML = `<div class="as-blank"><p>Appears as “${escaped(wait[1])}” runs${wait[2] ? `, ${wait[2]}` : ""}.</p>${run}</div>`;
+    $(".key", frame).innerHTML = "";
+  } else if (view.content === "figure") {
+    let plot = $(".js-plotly-plot, .as-plot", place);
+    if (!plot) { place.innerHTML = '<div class="as-plot"></div>'; plot = place.firstElementChild; }
+    const layout = structuredClone(view.figure.layout);
+    const narrow = plot.clientWidth < NARROW;
+    Object.assign(layout, { autosize: true, showlegend: false, dragmode: false });
+    delete layout.height; delete layout.width;
+    if (narrow) for (const a of ["xaxis", "yaxis", "yaxis2"]) if (layout[a] && !layout[a].tickvals) layout[a].nticks = 5;
+    const first = !plot.classList.contains("js-plotly-plot");
+    Plotly.react(plot, view.figure.data, layout, { responsive: true, displaylogo: false, displayModeBar: false, scrollZoom: false });
+    legend(frame, view.figure.data, view.figure.layout);
+    const selects = S.study.views.find((v) => v.name === name).selects;
+    if (first && Object.keys(selects).length) {
+      plot.on("plotly_click", (e) => {
+        const values = {};
+        for (const [key, control] of Object.entries(selects)) if (e.points[0][key] !== undefined) values[control] = e.points[0][key];
+        if (Object.keys(values).length) set(values, Object.values(selects)[0]);
+      });
+    }
+  } else {
+    place.innerHTML = view.html;
+    $(".key", frame).innerHTML = "";
+    const selects = Object.entries(S.study.views.find((v) => v.name === name).selects);
+    if (view.content === "table" && selects.length) {
+      const heads = $$("th", place).map((e) => e.textContent);
+      $$("tbody tr", place).forEach((row) => { row.classList.add("pick"); row.addEventListener("click", () => {
+        const values = Object.fromEntries(selects.filter(([k]) => heads.includes(k)).map(([k, c]) => [c, row.cells[heads.indexOf(k)].textContent.replace("−", "-")]));
+        set(values, selects[0][1]);
+      }); });
+    }
+  }
+  $$("[data-run]", frame).forEach((b) => b.addEventListener("click", () => tell({ kind: "run", experiment: b.dataset.run })));
+  frame.dataset.shown = String(Number(frame.dataset.shown || 0) + 1);
+}
