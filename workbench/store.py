@@ -289,7 +289,7 @@ class Store:
         return Record(
             tags["study"], tags["experiment"], tags["key"], controls=dict(run.data.params),
             values=plain_json(tags.get("values", "")), preset=tags["preset"], device=tags["device"],
-            seed=int(tags["seed"]), terms_hash=tags["terms_hash"], run=run.info.run_id, state=state,
+            seed=int(tags["seed"]), terms_hash=tags.get("terms_hash", ""), run=run.info.run_id, state=state,
             started=float(tags["started"]) if "started" in tags else None, took=run.data.metrics.get("took"),
             digest=tags.get("digest", ""), claims=claims_in(tags), error=tags.get("error", ""),
         )  # fmt: skip
