@@ -6,6 +6,7 @@ import base64
 import binascii
 import logging
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
@@ -19,7 +20,7 @@ from workbench.faces.panel.parts import control_facts, job_facts, ledger, strip,
 from workbench.latest import Latest
 from workbench.registry import UnknownStudy, registry
 from workbench.session import Change, Session
-from workbench.snapshot import Shown
+from workbench.snapshot import Shown, member_code
 from workbench.sources import keep_upload
 from workbench.study import Study, StudyError
 from workbench.theme import Theme
@@ -27,6 +28,7 @@ from workbench.theme import Theme
 __all__ = ["StudyFace", "study_page"]
 
 LOG = logging.getLogger(__name__)
+READING = threading.Lock()  # two threads that parse Python at once trip over each other in CPython 3.11
 RESERVED = {"study", "theme"}
 FAULT = "This page has a fault; what you set is kept in the address."
 
@@ -101,6 +103,9 @@ class StudyFace:
             return []
         from workbench.runner import default_runner
 
+        with READING:
+            for member in (*self.study.preparations, *self.study.experiments):
+                member_code(self.study, member)
         values = {n: v for n, v in self.asked.items() if n not in RESERVED and n != "preset"}
         preset, notices = self.asked.get("preset", "standard"), []
         while True:

@@ -69,6 +69,23 @@ function legend(frame, data, layout) {
   }).join("");
 }
 
+// Ticks that a study sets stay level; those that would touch their neighbour are left out.
+function thin(layout, width) {
+  const axis = layout.xaxis;
+  if (!axis?.tickvals || axis.tickvals.length < 3) return;
+  const low = Math.min(...axis.tickvals), high = Math.max(...axis.tickvals);
+  const texts = axis.ticktext || axis.tickvals.map(String);
+  const keep = [];
+  let free = -Infinity;
+  axis.tickvals.forEach((value, i) => {
+    const at = ((width - 130) * (value - low)) / (high - low), half = 4 * texts[i].length + 3;
+    if (at - half >= free) { keep.push(i); free = at + half; }
+  });
+  axis.tickvals = keep.map((i) => axis.tickvals[i]);
+  axis.ticktext = keep.map((i) => texts[i]);
+  axis.tickangle = 0;
+}
+
 function showView(name) {
   const frame = $(`[data-view="${name}"]`);
   const view = S.views[name];
@@ -102,6 +119,7 @@ function showView(name) {
     const narrow = plot.clientWidth < NARROW;
     Object.assign(layout, { autosize: true, showlegend: false, dragmode: false });
     delete layout.height; delete layout.width;
+    thin(layout, plot.clientWidth);
     if (narrow) for (const a of ["xaxis", "yaxis", "yaxis2"]) if (layout[a] && !layout[a].tickvals) layout[a].nticks = 5;
     const first = !plot.classList.contains("js-plotly-plot");
     Plotly.react(plot, view.figure.data, layout, { responsive: true, displaylogo: false, displayModeBar: false, scrollZoom: false });
