@@ -1,6 +1,7 @@
 """A study run to its end: what comes out, what is refused, what a failure says."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,18 +10,22 @@ from workbench.controls import ControlError
 from workbench.registry import UnknownStudy
 from workbench.runner import Runner
 
+STUDIES = Path(__file__).parents[1] / "studies"
 SLUG = "kitchen-sink"
 
 
-@pytest.fixture
-def runner(kitchen):
-    runner = Runner(None)
-    yield runner
-    runner.close()
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_STUDIES", str(STUDIES))
+        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
+        runner = Runner(None)
+        yield runner
+        runner.close()
 
 
 @pytest.fixture
-def outcome(runner):
+def outcome(kitchen, runner):
     return run_study(SLUG, "climb", {"amplitude": "4"}, preset="quick", device="cpu", runner=runner)
 
 
@@ -50,7 +55,7 @@ def test_the_json_has_what_the_readme_promises(outcome):
     assert [claim["verdict"] for claim in data["claims"]] == ["holds", "fails", "not judged", "holds", "needs scale"]
 
 
-def test_a_stage_that_is_needed_comes_with_it(runner):
+def test_a_stage_that_is_needed_comes_with_it(kitchen, runner):
     told = []
     outcome = run_study(
         SLUG, "repeats", preset="quick", device="cpu", runner=runner, on_progress=lambda *say: told.append(say)
@@ -60,15 +65,15 @@ def test_a_stage_that_is_needed_comes_with_it(runner):
     assert told[-1] == ("Repeat the climb", 1.0, "")
 
 
-def test_another_seed_gives_another_digest(runner, outcome):
+def test_another_seed_gives_another_digest(kitchen, runner, outcome):
     other = run_study(SLUG, "climb", {"amplitude": 4, "seed": 1}, preset="quick", device="cpu", runner=runner)
     assert other.seed == 1 and other.digest != outcome.digest
     again = run_study(SLUG, "climb", {"amplitude": 4.0}, preset="quick", device="cpu", fresh=True, runner=runner)
     assert again.digest == outcome.digest
 
 
-def test_a_fault_is_told_from_bad_input(runner):
-    with pytest.raises(RunFailed, match="“Fail on purpose” failed: .*broke the glass") as failure:
+def test_a_fault_is_told_from_bad_input(kitchen, runner):
+    with pytest.raises(RunFailed, match=r"“Fail on purpose” failed: .*broke the glass") as failure:
         run_study(SLUG, "breaks", preset="quick", device="cpu", runner=runner)
     assert failure.value.fault
 
@@ -87,11 +92,12 @@ def test_a_fault_is_told_from_bad_input(runner):
         (SLUG, "climb", {"recording": "/nowhere/at/all.npz"}, "quick", "recording: "),
     ],
 )
-def test_bad_input_is_one_sentence_and_nothing_runs(runner, slug, experiment, values, preset, sentence):
+def test_bad_input_is_one_sentence_and_nothing_runs(kitchen, runner, slug, experiment, values, preset, sentence):
+    before = runner.jobs()
     with pytest.raises((ControlError, UnknownStudy), match=sentence) as refusal:
         run_study(slug, experiment, values, preset=preset, device="cpu", runner=runner)
     assert "\n" not in str(refusal.value)
-    assert runner.jobs() == []
+    assert runner.jobs() == before
 
 
 def test_the_device_is_one_that_is_there():

@@ -62,7 +62,7 @@ class Explorer(w.VBox):
     def __init__(self, session: Session) -> None:
         self.session = session
         self._updating = False
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # the session is never asked under it: its lock comes first
         study = session.study
         self._theme = ThemeWatch()
         self._theme.observe(lambda change: self._draw(), "dark")
@@ -207,8 +207,8 @@ class Explorer(w.VBox):
     def _deliver(self, name: str, shown: Shown) -> None:
         if name != self.view:
             return
+        self._say_stale()
         with self._lock:
-            self._say_stale()
             self._heading.value = markup.heading(shown.title, shown.subtitle)
             files: dict[str, tuple[str, str]] = {}
             if shown.kind == "figure":

@@ -1,0 +1,47 @@
+"""`assay lab` without a browser: the notebook that it puts there, and how the server is set up."""
+
+import json
+
+import nbformat
+import pytest
+
+from workbench.controls import ControlError
+from workbench.lab import settings, start, welcome
+from workbench.registry import UnknownStudy
+
+
+def test_the_notebook_is_valid_and_explores_the_study(tmp_path):
+    path = welcome(tmp_path / "new" / "folder", "kitchen-sink")
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.cells[1].source == 'from workbench import explore\n\nexplore("kitchen-sink")'
+
+
+def test_a_notebook_that_is_there_is_left_as_it_is(tmp_path):
+    path = welcome(tmp_path, "kitchen-sink")
+    path.write_text("mine")
+    assert welcome(tmp_path, "kitchen-sink") == path and path.read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ControlError, match="folder: got .*file"):
+        welcome(tmp_path / "file", "kitchen-sink")
+
+
+def test_the_server_keeps_to_this_machine_and_asks_nobody(kitchen, tmp_path):
+    found = settings(tmp_path, tmp_path / "kitchen-sink.ipynb", None, open_browser=False)
+    assert found["ServerApp"]["ip"] == "127.0.0.1" and "token" not in str(found)
+    lab = found["LabApp"]
+    assert lab["news_url"] is None and lab["check_for_updates_class"] == "jupyterlab.NeverCheckForUpdate"
+    assert lab["extension_manager"] == "readonly"
+    overrides = json.loads((tmp_path / "home" / "jupyterlab" / "overrides.json").read_text())
+    assert overrides["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+
+
+def test_bad_input_is_one_sentence(kitchen, tmp_path):
+    with pytest.raises(UnknownStudy, match="study: got 'nope'"):
+        start("nope", folder=tmp_path)
+    with pytest.raises(ControlError, match="port: got 70000; expected a port from 1 to 65535"):
+        start("kitchen-sink", folder=tmp_path, port=70000)
+    assert list(tmp_path.glob("*.ipynb")) == []
