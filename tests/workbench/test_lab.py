@@ -25,7 +25,7 @@ def test_a_notebook_that_is_there_is_left_as_it_is(tmp_path):
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ControlError, match="folder: got .*file"):
+    with pytest.raises(ControlError, match=r"folder: got .*file"):
         welcome(tmp_path / "file", "kitchen-sink")
 
 
