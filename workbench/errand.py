@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from workbench.controls import Data
-from workbench.execution import BEGUN, Order
-from workbench.job import Job
+from workbench.execution import BEGUN, LOG, Order
+from workbench.job import Job, State, tail_of
 from workbench.record import Record
 from workbench.reporter import journal_tables
 from workbench.snapshot import Snapshot
+from workbench.store import Kept
 from workbench.worker_pool import WorkerPool, end_process
 
-__all__ = ["Errand", "death_of", "end_worker", "record_of", "take_rows"]
+__all__ = ["Errand", "answer", "death_of", "end_worker", "record_of", "take_rows"]
 
 
 @dataclass(eq=False)
@@ -36,6 +37,15 @@ class Errand:
     @property
     def folder(self) -> Path:
         return Path(self.order.folder)
+
+
+def answer(job: Job, kept: Kept) -> None:
+    """End a job with a result that is kept."""
+    job.result = kept.result
+    job.kept = True
+    job.started, job.took = kept.record.started, kept.record.took
+    job.provenance = {"run": kept.record.run, **kept.record.provenance}
+    job.end(State.DONE, log=tail_of(kept.folder / LOG))
 
 
 def take_rows(errand: Errand, at: int, rows: list[tuple[str, dict[str, Any]]]) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.controls import ControlError
-from workbench.errand import Errand, death_of, end_worker, record_of, take_rows
+from workbench.errand import Errand, answer, death_of, end_worker, record_of, take_rows
 from workbench.execution import BEGUN, CANCEL, LOG, OWN_VARIABLES, Order, Stage, read_stage
 from workbench.job import Bell, Job, JobFailed, Request, State, tail_of
 from workbench.record import Record
@@ -32,11 +32,12 @@ from workbench.reporter import journal_tables
 from workbench.result_files import read_result
 from workbench.results import Result, Table
 from workbench.snapshot import Snapshot, settle
-from workbench.store import Kept, Store, StoreError
-from workbench.worker_pool import PoolError, WorkerPool, aside
+from workbench.store import Store, StoreError
+from workbench.worker_pool import PoolError, WorkerPool, aside, unless
 
 __all__ = ["Job", "JobFailed", "Request", "Runner", "State", "default_runner"]
 
+DEVICES = ("cpu", "cuda")
 PATIENCE = 1.0
 JOBS_REMEMBERED = 200
 
@@ -85,6 +86,8 @@ class Runner:
         if name not in study.experiments:
             known = ", ".join(study.experiments) or "none"
             raise ControlError("experiment", f"got {name!r}; expected one of {known}")
+        if request.device not in DEVICES:
+            raise ControlError("device", f"got {request.device!r}; expected one of {', '.join(DEVICES)}")
         snapshot = Snapshot(study, settle(study, request.values, request.preset), device=request.device)
         key = snapshot.key(name)
         with self._lock:
@@ -447,33 +450,6 @@ class Runner:
             await asyncio.wait(set(self._tasks), timeout=8)
         if self._pool is not None:
             await self._pool.stop()
-
-
-async def unless(awaited: Awaitable[Any], stop: asyncio.Event) -> bool:
-    """Wait for something unless the event comes first, which cancels it; returns whether it came.
-
-    Raises:
-        whatever it raises.
-    """
-    work, asked = asyncio.ensure_future(awaited), asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            work.result()
-            return True
-        return False
-    finally:
-        work.cancel()
-        asked.cancel()
-
-
-def answer(job: Job, kept: Kept) -> None:
-    """End a job with a result that is kept."""
-    job.result = kept.result
-    job.kept = True
-    job.started, job.took = kept.record.started, kept.record.took
-    job.provenance = {"run": kept.record.run, **kept.record.provenance}
-    job.end(State.DONE, log=tail_of(kept.folder / LOG))
 
 
 _default: tuple[Path, Runner] | None = None

@@ -37,6 +37,7 @@ __all__ = ["Kept", "Store", "StoreError", "UnknownRun"]
 
 FORMAT = "1"
 RECORD = "record.json"
+DATABASE = "mlflow.db"
 LOCK_PATIENCE = 60
 OPENING = threading.Lock()  # two threads that import MLflow at once trip over its circular imports
 ITEMS_KEPT = 30 * 24 * 3600.0
@@ -75,7 +76,7 @@ class Store:
     def __init__(self, folder: Path | None = None, uri: str | None = None) -> None:
         self.folder = Path(folder) if folder is not None else home_folder() / "store"
         chosen = uri or (os.environ.get("ASSAY_STORE") if folder is None else None)
-        self.uri = chosen or f"sqlite:///{self.folder / 'mlflow.db'}"
+        self.uri = chosen or f"sqlite:///{self.folder / DATABASE}"
         self.own = chosen is None
         self._client: MlflowClient | None = None
 
@@ -92,6 +93,8 @@ class Store:
                 try:
                     self.folder.mkdir(parents=True, exist_ok=True)
                     with locked(self.folder / "open.lock"):  # first starts at once would run migrations twice
+                        if self.own and not (self.folder / DATABASE).exists():
+                            make_database(self.folder / DATABASE)
                         self._client = opened(self.uri)
                 except Exception as error:
                     raise StoreError(f"The store at {self.place} cannot be used: {first_line(error)}") from error
@@ -390,14 +393,38 @@ def sentences(store: Store) -> Iterator[None]:
         raise StoreError(f"The store at {store.place} cannot be used: {first_line(error)}") from error
 
 
-def opened(uri: str) -> MlflowClient:
-    """A client whose tables are there."""
+def quiet() -> None:
+    """Have MLflow say nothing, here and to nobody else."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("DO_NOT_TRACK", "true")
-    from mlflow.tracking import MlflowClient
+    import mlflow.store.db.utils  # noqa: F401  # sets up its loggers
 
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def make_database(path: Path) -> None:
+    """Make MLflow's tables in a file aside, which then takes its place.
+
+    SQLite does not undo a change of tables, so a process that is killed amid them would leave a database that no
+    later one could open.
+    """
+    quiet()
+    from mlflow.store.db.utils import _initialize_tables, create_sqlalchemy_engine
+
+    draft = path.with_suffix(f".{os.getpid()}.part")
+    draft.unlink(missing_ok=True)
+    engine = create_sqlalchemy_engine(f"sqlite:///{draft}")
+    _initialize_tables(engine)
+    engine.dispose()
+    draft.replace(path)
+
+
+def opened(uri: str) -> MlflowClient:
+    """A client whose tables are there."""
+    quiet()
+    from mlflow.tracking import MlflowClient
+
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
     client.search_experiments(max_results=1)
     return client

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +22,7 @@ from workbench.worker_host import TOPIC, execute
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-__all__ = ["PoolError", "WorkerPool", "aside", "end_process"]
+__all__ = ["PoolError", "WorkerPool", "aside", "end_process", "unless"]
 
 START_PATIENCE = 120.0
 Value = TypeVar("Value")
@@ -189,3 +189,21 @@ async def aside(function: Callable[..., Value], *arguments: Any) -> Value:
 
     threading.Thread(target=work, name=f"assay-{getattr(function, '__name__', 'work')}", daemon=True).start()
     return await done
+
+
+async def unless(awaited: Awaitable[Any], stop: asyncio.Event) -> bool:
+    """Wait for something unless the event comes first, which cancels it; returns whether it came.
+
+    Raises:
+        whatever it raises.
+    """
+    work, asked = asyncio.ensure_future(awaited), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            work.result()
+            return True
+        return False
+    finally:
+        work.cancel()
+        asked.cancel()

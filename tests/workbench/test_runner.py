@@ -263,6 +263,8 @@ def test_what_cannot_be_is_refused_before_a_job_begins(runner, study, experiment
     before = len(runner.jobs())
     with pytest.raises(ControlError, match=sentence):
         submit(runner, experiment, study, **values)
+    with pytest.raises(ControlError, match="device: got 'tpu'; expected one of cpu, cuda"):
+        runner.submit(Request("kitchen-sink", "climb", device="tpu"))
     assert len(runner.jobs()) == before
 
 

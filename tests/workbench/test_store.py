@@ -156,6 +156,19 @@ def test_two_processes_start_and_write_at_once(tmp_path):
         assert kept is not None and kept.result["heights"].height[1] == i
 
 
+def test_a_process_that_dies_while_tables_are_made_leaves_a_store_that_opens(tmp_path):
+    code = """
+import os, sys
+from pathlib import Path
+import alembic.ddl.impl
+from workbench.store import Store
+alembic.ddl.impl.DefaultImpl.add_column = lambda *given, **named: os._exit(9)
+Store(Path(sys.argv[1])).open()
+"""
+    assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == 9
+    assert Store(tmp_path).runs() == []
+
+
 def test_a_store_that_cannot_be_used_says_so_in_a_sentence(tmp_path):
     place = tmp_path / "file"
     place.write_text("")
