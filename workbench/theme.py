@@ -87,6 +87,8 @@ def styled(role: str, **trace: Any) -> dict[str, Any]:
         style.pop("marker", None)
     if kind in LINES and "text" not in mode:
         style.pop("textfont", None)
+    if kind not in LINES and "marker" in style:
+        style["marker"] = {part: look for part, look in style["marker"].items() if part not in ("size", "symbol")}
     if "fill" not in trace:
         style.pop("fillcolor", None)
     for name in ("error_x", "error_y"):

@@ -45,7 +45,7 @@ def lab(tmp_path):
 
 def test_the_notebook_opens_runs_and_follows_a_slider(lab, tab):
     tab.goto(lab)
-    tab.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=40_000)
+    tab.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=40_000)
     tab.locator(".jp-CodeCell .cm-content").first.click()
     tab.keyboard.press("Shift+Enter")
     tab.wait_for_selector(".js-plotly-plot .scatterlayer path.js-line", timeout=40_000)

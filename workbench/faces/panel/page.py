@@ -91,7 +91,7 @@ class Wire(pn.custom.JSComponent):
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message to the page; from any thread."""
-        self._send_msg(json.loads(json.dumps(message, allow_nan=False)))
+        self._send_msg(json.dumps(message, allow_nan=False, separators=(",", ":")))
 
 
 def page(title: str, main: str, root: Any, *, search: str = "", studies: bool = False) -> pn.Template:

@@ -17,7 +17,7 @@ from workbench.faces.markup import number, prose, provenance, rich, stats, table
 from workbench.session import Session
 from workbench.snapshot import Shown
 from workbench.study import Experiment, Study
-from workbench.theme import Theme, figure
+from workbench.theme import THEMES, Theme, figure, template
 
 __all__ = ["control_facts", "equation", "glyph", "job_facts", "ledger", "plain", "strip", "study_facts", "view_facts"]
 
@@ -95,6 +95,7 @@ def study_facts(study: Study) -> dict[str, Any]:
         ],
         "experiments": [{"name": e.name, "title": e.title, "doc": e.doc} for e in study.experiments.values()],
         "claims": len(study.claims),
+        "templates": {theme: template(theme) for theme in THEMES},
     }  # fmt: skip
 
 
@@ -162,7 +163,9 @@ def view_facts(session: Session, name: str, shown: Shown, theme: Theme) -> dict[
     """A view as the page draws it: a figure as plain data, the rest as HTML."""
     facts: dict[str, Any] = {"title": rich(shown.title), "subtitle": rich(shown.subtitle), "content": shown.kind}
     if shown.kind == "figure":
-        facts["figure"] = listed(figure(shown.content, theme))
+        drawn = figure(shown.content, theme)
+        del drawn["layout"]["template"]  # the page has it already
+        facts |= {"figure": listed(drawn), "theme": theme}
         facts["empty"] = not shown.content.get("data")
     elif shown.kind == "table":
         facts["html"] = table(shown.content)

@@ -163,7 +163,7 @@ function keyed(e) {
 
 export function render({ model }) {
   tell = (message) => model.send_msg(message);
-  model.on("msg:custom", (event) => heard(event.data ?? event));
+  model.on("msg:custom", (event) => heard(JSON.parse(event.data ?? event)));
   addEventListener("as-theme", () => tell({ kind: "theme", theme: document.documentElement.dataset.theme }));
   document.addEventListener("keydown", keyed);
   document.addEventListener("click", (e) => $$(".as-menu[open]").forEach((d) => { if (!d.contains(e.target)) d.open = false; }));

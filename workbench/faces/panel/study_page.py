@@ -7,6 +7,7 @@ import binascii
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
@@ -28,6 +29,7 @@ from workbench.theme import Theme
 __all__ = ["StudyFace", "study_page"]
 
 LOG = logging.getLogger(__name__)
+PAUSE = 0.15  # seconds that a judgement waits, so that views answer a drag first
 READING = threading.Lock()  # two threads that parse Python at once trip over each other in CPython 3.11
 RESERVED = {"study", "theme"}
 FAULT = "This page has a fault; what you set is kept in the address."
@@ -62,7 +64,7 @@ class StudyFace:
         }  # each view is answered on its own, newest question first
         self._judging: Latest[None, dict[str, Any]] = Latest(self._judge, lambda _, found: self.wire.send(found))
         self._visible: list[str] = []
-        self._drawn: set[str] = set()
+        self._after: set[str] = set()
 
     def close(self) -> None:
         """The page is gone; jobs go on."""
@@ -193,7 +195,6 @@ class StudyFace:
     def _changed(self, change: Change) -> None:
         if change.controls or change.notices:
             self._tell_controls(notices=change.notices)
-        self._drawn -= change.views
         self._draw([name for name in self._visible if name in change.views])
         if change.experiments:
             self._tell_jobs(change.experiments)
@@ -214,12 +215,24 @@ class StudyFace:
         self.wire.send({"kind": "jobs", "jobs": {name: job_facts(self.here, name) for name in names}})
 
     def _judge(self, _: None) -> dict[str, Any]:
+        time.sleep(PAUSE)
         found = self.here.judge()
         return {"kind": "claims", "html": ledger(found), "strip": strip([j.verdict for j in found])}
 
     def _draw(self, names: Any) -> None:
+        """Draw views; the hero first, the others once it is there."""
+        hero = next(iter(self.study.views), "")
+        if hero in names:
+            self._after |= {name for name in names if name != hero}
+            self._views[hero].ask(hero)
+            return
         for name in names:
             self._views[name].ask(name)
+
+    def _draw_rest(self, name: str) -> None:
+        if name == next(iter(self.study.views)):
+            rest, self._after = self._after, set()
+            self._draw(rest)
 
     def _compute(self, name: str) -> tuple[Shown, dict[str, Any]]:
         shown = self.here.show(name)
@@ -227,12 +240,14 @@ class StudyFace:
 
     def _deliver(self, name: str, answer: tuple[Shown, dict[str, Any]]) -> None:
         self.wire.send({"kind": "view", "name": name, **answer[1]})
+        self._draw_rest(name)
 
     def _failed(self, name: str, error: Exception) -> None:
         if not isinstance(error, ControlError):
             LOG.error("%s: the view %s has a fault", self.study.slug, name, exc_info=error)
         sentence = str(error) if isinstance(error, ControlError) else f"This view has a fault: {error}"
         self.wire.send({"kind": "broken", "name": name, "sentence": sentence})
+        self._draw_rest(name)
 
 
 def asked_of_address() -> dict[str, str]:

@@ -116,6 +116,7 @@ function showView(name) {
     let plot = $(".js-plotly-plot, .as-plot", place);
     if (!plot) { place.innerHTML = '<div class="as-plot"></div>'; plot = place.firstElementChild; }
     const layout = structuredClone(view.figure.layout);
+    layout.template = view.figure.layout.template = S.study.templates[view.theme];
     const narrow = plot.clientWidth < NARROW;
     Object.assign(layout, { autosize: true, showlegend: false, dragmode: false });
     delete layout.height; delete layout.width;

@@ -1,0 +1,65 @@
+"""A server on a free port with a home of its own, and a browser that lets nothing leave the machine."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The address of a server that knows the kitchen-sink study."""
+    environment = os.environ | {
+        "ASSAY_HOME": str(tmp_path_factory.mktemp("home")),
+        "ASSAY_STUDIES": str(ROOT / "tests" / "studies"),
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-c", "from workbench.server import serve; serve(port=0)"]
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://localhost:"), address
+        yield address
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="session")
+def browser(chromium_path):
+    """Chromium, without a window."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """A page that fails its test on a request to another host, an answer of 400 or more, or an error in the console."""
+    context = browser.new_context(viewport={"width": 1600, "height": 1100}, accept_downloads=True)
+    found = context.new_page()
+    wrong = []
+
+    def asked(request):
+        if urlsplit(request.url).scheme in ("http", "https", "ws", "wss") and urlsplit(request.url).hostname not in (
+            "localhost",
+            "127.0.0.1",
+        ):
+            wrong.append(f"asked {request.url}")
+
+    found.on("request", asked)
+    found.on("websocket", asked)
+    found.on("response", lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}"))
+    found.on("console", lambda said: said.type == "error" and wrong.append(f"console: {said.text}"))
+    found.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    found.set_default_timeout(15_000)
+    yield found
+    context.close()
+    assert not wrong, wrong

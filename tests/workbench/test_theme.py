@@ -1,0 +1,53 @@
+"""Traces by role, and the same content under either theme."""
+
+import copy
+
+import plotly.graph_objects as go
+import pytest
+
+from workbench.theme import THEMES, figure, styled, template
+
+ROLES = ["yours", "yours_band", "yours_bars", "reference", "reference_bars", "null", "predicted", "printed", "pending"]
+
+
+@pytest.mark.parametrize("role", [*ROLES, *(f"series_{i}" for i in range(1, 9))])
+@pytest.mark.parametrize("kind", [{"type": "scatter", "mode": "lines+markers"}, {"type": "bar"}])
+def test_every_role_gives_a_trace_that_plotly_takes(role, kind):
+    trace = styled(role, x=[1], y=[2], error_y={"array": [1]}, **kind)
+    assert trace["meta"] == {"role": role}
+    for theme in THEMES:
+        go.Figure(figure({"data": [trace]}, theme))  # raises on what Plotly does not know
+
+
+def test_an_unknown_role_is_refused():
+    with pytest.raises(ValueError, match="role: got 'mine'; expected one of yours"):
+        styled("mine", x=[1])
+
+
+def test_what_a_trace_says_itself_wins_in_both_themes():
+    trace = styled("yours", type="scatter", mode="lines", x=[1], y=[1], line={"color": "#123456"})
+    for theme in THEMES:
+        assert figure({"data": [trace]}, theme)["data"][0]["line"]["color"] == "#123456"
+
+
+def test_a_theme_exchanges_colours_and_leaves_the_content_as_it_was():
+    content = {"data": [styled("yours", mode="lines", x=[1], y=[1])], "layout": {"shapes": [{"name": "cutoff"}]}}
+    before = copy.deepcopy(content)
+    light, dark = (figure(content, theme) for theme in THEMES)
+    assert content == before
+    assert light["data"][0]["line"]["color"] != dark["data"][0]["line"]["color"]
+    assert light["layout"]["shapes"][0]["line"]["color"] == light["data"][0]["line"]["color"]
+    assert dark["layout"]["shapes"][0]["line"]["color"] == dark["data"][0]["line"]["color"]
+    assert light["layout"]["template"] == template("light") != dark["layout"]["template"]
+
+
+def test_a_title_is_put_in_for_an_export_alone():
+    assert "title" not in figure({"data": [], "layout": {"title": {"text": "old"}}})["layout"]
+    drawn = figure({"data": []}, title="Found", subtitle="one line")
+    assert drawn["layout"]["title"] == {"text": "Found", "subtitle": {"text": "one line"}}
+    assert drawn["layout"]["margin"]["t"] == 76
+
+
+def test_an_unknown_theme_is_refused():
+    with pytest.raises(ValueError, match="theme: got 'grey'"):
+        figure({"data": []}, "grey")
