@@ -50,14 +50,14 @@ def test_the_notebook_opens_runs_and_follows_a_slider(lab, tab):
     tab.keyboard.press("Shift+Enter")
     tab.wait_for_selector(".js-plotly-plot .scatterlayer path.js-line", timeout=40_000)
     tab.get_by_role("heading", name="The wave reaches 1.00 V").wait_for()
-    before = tab.locator(".js-plotly-plot .yaxislayer-above").inner_text()
+    before = tab.locator(".js-plotly-plot .yaxislayer-above").text_content()
     handle = tab.locator(".noUi-handle").first
     handle.focus()
     for _ in range(30):
         tab.keyboard.press("ArrowRight")
     tab.get_by_role("heading", name="The wave reaches 2.20 V").wait_for()
     tab.wait_for_function(
-        "before => document.querySelector('.js-plotly-plot .yaxislayer-above').innerText !== before", arg=before
+        "before => document.querySelector('.js-plotly-plot .yaxislayer-above').textContent !== before", arg=before
     )
     field = tab.locator(".widget-text input").first
     field.fill("nan")

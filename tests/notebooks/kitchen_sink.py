@@ -44,7 +44,7 @@ def _(page):
 @app.cell
 def _(page):
     climb = page.launcher("climb")
-    climb
+    climb  # noqa: B018
     return (climb,)
 
 

@@ -32,6 +32,7 @@ def test_it_runs_at_quick_and_its_values_can_be_read(fresh_home):
     )
     here = values["here"]
     session = here.page.session
+    session.runner.close()
     assert session.value("beta") == 0.6 and session.value("seed") == 1 and session.preset == "quick"
     assert set(here.results) == set(session.study.experiments)
     assert all(result.complete for result in here.results.values())

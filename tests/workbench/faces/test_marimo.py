@@ -85,5 +85,6 @@ def test_a_run_is_judged(page):
 def test_the_notebook_runs_with_other_parameters(kitchen):
     _, values = notebook().run(defs={"controls": {"amplitude": 2}, "preset": "quick", "seed": 3})
     here = values["here"]
+    here.page.session.runner.close()
     assert here.page.session.query() == {"seed": "3", "amplitude": "2.0", "preset": "quick"}
     assert len(here.results["climb"]["heights"]) == 5
