@@ -38,7 +38,7 @@ from workbench.worker_pool import PoolError, WorkerPool, aside, unless
 __all__ = ["Job", "JobFailed", "Request", "Runner", "State", "default_runner"]
 
 DEVICES = ("cpu", "cuda")
-PATIENCE = 1.0
+PATIENCE = 0.8
 JOBS_REMEMBERED = 200
 
 
@@ -289,7 +289,7 @@ class Runner:
                 return {"state": "cancelled"}
             receipt = await self._attempt(errand, starting.result(), 1)
             if receipt["state"] == "stale":  # the worker holds code from before an edit: a new one reads it anew
-                end_worker(errand)
+                await aside(end_worker, errand)
                 (errand.folder / BEGUN).unlink(missing_ok=True)
                 receipt = await self._attempt(errand, starting.result(), 2)
         except PoolError as error:
@@ -315,7 +315,7 @@ class Runner:
                 if errand.stop.is_set():
                     await asyncio.wait({result}, timeout=0.1 if self._closed else PATIENCE)
                     if not result.done():
-                        end_worker(errand)
+                        await aside(end_worker, errand)
                         return {"state": "cancelled"}
                 if not pool.alive:
                     return {

@@ -58,8 +58,7 @@ def dask_setup(worker: Worker) -> None:
     import logging
 
     die_with_parent()
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(10)  # a face must stay quick while a job runs
+    with contextlib.suppress(OSError):
         with open("/proc/self/oom_score_adj", "w") as score:
             score.write("500")
     faulthandler.enable()
@@ -69,6 +68,9 @@ def dask_setup(worker: Worker) -> None:
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     import workbench.execution  # noqa: F401  # what every job needs is imported while nobody waits
+
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(5)  # a face must stay quick while a job runs; not before, for people wait for a worker to start
 
 
 def die_with_parent() -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["PoolError", "WorkerPool", "aside", "end_process", "unless"]
 
 START_PATIENCE = 120.0
+END_PATIENCE = 0.8
 Value = TypeVar("Value")
 
 
@@ -155,7 +156,7 @@ def host_environment() -> dict[str, str]:
 
 
 def end_process(pid: int, created: float | None) -> bool:
-    """Kill a process with all that it started, unless its number belongs to another one by now."""
+    """Kill a process with all that it started and see it gone, unless its number belongs to another one by now."""
     try:
         process = psutil.Process(pid)
         if created is not None and abs(process.create_time() - created) > 1:
@@ -166,6 +167,7 @@ def end_process(pid: int, created: float | None) -> bool:
     for member in family:
         with contextlib.suppress(psutil.Error):
             member.kill()
+    psutil.wait_procs(family, timeout=END_PATIENCE)  # a process dies only when the kernel comes to it
     return True
 
 
