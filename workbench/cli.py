@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table as Grid
+from typer.exceptions import TyperException
 
 from workbench.claims import Verdict
 from workbench.controls import ControlError
@@ -275,15 +275,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = typer.main.get_command(app)
     try:
         status = command.main(
-            args=list(arguments) if arguments is not None else None, prog_name="assay", standalone_mode=False
+            args=list(sys.argv[1:] if arguments is None else arguments) or ["--help"],
+            prog_name="assay",
+            standalone_mode=False,
         )
-    except (KeyboardInterrupt, click.Abort, Interrupted):
+    except (KeyboardInterrupt, typer.Abort, Interrupted):
         sys.stderr.write("assay: stopped; what was finished is kept\n")
         sys.exit(130)
-    except click.exceptions.Exit as leave:
+    except typer.Exit as leave:
         sys.exit(leave.exit_code)
-    except click.ClickException as error:
-        sys.stderr.write(f"assay: {error.format_message().rstrip('.')}\n")
+    except TyperException as error:
+        sys.stderr.write(f"assay: {' '.join(error.format_message().split()).rstrip('.')}\n")
         sys.exit(2)
     except RunFailed as error:
         sys.stderr.write(f"assay: {error}\n")
