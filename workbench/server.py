@@ -9,8 +9,10 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import socket
+import threading
 import webbrowser
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +27,8 @@ from workbench.controls import ControlError
 from workbench.faces.panel.gallery import FLAGSHIPS, gallery_page
 from workbench.faces.panel.study_page import study_page
 from workbench.places import notebooks_folder
+from workbench.registry import registry
+from workbench.study import StudyError
 from workbench.theme import STATIC
 
 __all__ = ["application", "serve"]
@@ -172,6 +176,13 @@ def bound(host: str, port: int) -> socket.socket:
     return found
 
 
+def load_studies() -> None:
+    """Import every study ahead of the first page that shows it; one that cannot be imported is a card that says why."""
+    for card in registry().cards():
+        with suppress(StudyError):
+            registry().get(card.slug)
+
+
 def serve(host: str = "127.0.0.1", port: int = 5006, open_browser: bool = False) -> None:
     """Serve until interrupted; prints the address once it answers.
 
@@ -190,6 +201,7 @@ def serve(host: str = "127.0.0.1", port: int = 5006, open_browser: bool = False)
     print(address, flush=True)
     if open_browser:
         webbrowser.open(address)
+    threading.Thread(target=load_studies, name="assay-load", daemon=True).start()
     from workbench.runner import default_runner
 
     try:

@@ -29,9 +29,9 @@ def server(tmp_path_factory):
         process.wait(20)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium_path):
-    """Chromium, without a window."""
+    """Chromium, without a window; for one file, as its loop would stand in the way of tests that run their own."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -48,7 +48,7 @@ const fill = (slider) =>
 function controlHtml(name) {
   const c = S.controls[name];
   const id = `as-c-${name}`;
-  const sign = c.symbol ? `<i>${escaped(c.symbol)}</i>` : "";
+  const sign = c.symbol ? `<i>${c.symbol}</i>` : "";
   const unit = c.unit ? `<span class="unit">${escaped(c.unit)}</span>` : "";
   const label = `<label for="${id}">${escaped(c.label)}${sign}</label>`;
   const help = `<p class="help">${escaped(c.doc)}</p>`;
@@ -77,7 +77,7 @@ function controlHtml(name) {
     body = `${label}<span></span><input class="as-field wide" id="${id}" autocomplete="off" spellcheck="false">`;
   }
   const linked = c.aliases.length ? `<div class="as-linked">${c.aliases.map((a) =>
-    `<label title="${escaped(a.doc)}"><span>${escaped(a.symbol || a.name)}</span><span class="row"><input
+    `<label title="${escaped(a.doc)}"><span>${a.symbol || escaped(a.name)}</span><span class="row"><input
       data-alias="${a.name}" inputmode="decimal" autocomplete="off" aria-label="${escaped(a.doc || a.name)}">
       <em>${escaped(a.unit)}</em></span></label>`).join("")}</div>` : "";
   return `<div class="as-ctl" data-ctl="${name}">${body}${linked}${help}
@@ -192,7 +192,7 @@ function dock(name) {
   if (docked !== name) {
     docked = name;
     const range = c.log ? 'min="0" max="1000" step="1"' : `min="${c.low}" max="${c.high}" step="${c.step}"`;
-    $(".as-dock__ctl", place).innerHTML = `<span>${escaped(c.symbol || c.label)}</span><input type="range" ${range}
+    $(".as-dock__ctl", place).innerHTML = `<span>${c.symbol || escaped(c.label)}</span><input type="range" ${range}
       class="as-slider as-slider--yours" aria-label="${escaped(c.label)}, at hand"><output></output>`;
     const slider = $("input", place);
     slider.addEventListener("input", () => {

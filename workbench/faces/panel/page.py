@@ -24,16 +24,6 @@ ICONS = {
     for name, shapes in {
         "search": '<circle cx="7" cy="7" r="4.5"/><path d="m10.5 10.5 4 4"/>',
         "theme": '<circle cx="8" cy="8" r="5.6"/><path d="M8 2.4v11.2a5.6 5.6 0 0 0 0-11.2z" fill="currentColor"/>',
-        "link": '<path d="M6.5 9.5a3 3 0 0 0 4.3 0l2.4-2.4A3 3 0 0 0 9 2.8L8 3.7M9.5 6.5a3 3 0 0 0-4.3 0L2.8 8.9A3 3 '
-        '0 0 0 7 13.2l1-.9"/>',
-        "code": '<path d="M5.5 4 1.8 8l3.7 4m5-8 3.7 4-3.7 4"/>',
-        "undo": '<path d="M6 3 2.5 6.5 6 10M3 6.5h6.5a4 4 0 0 1 0 8H7"/>',
-        "redo": '<path d="m10 3 3.5 3.5L10 10m3-3.5H6.500a4 4 0 0 0 0 8H9"/>',
-        "info": '<circle cx="8" cy="8" r="6"/><path d="M8 7.2v4M8 4.6v1.2"/>',
-        "save": '<path d="M8 2v8m-3.300-3L8 10.300 11.300 7M2.500 13.500h11"/>',
-        "grow": '<path d="M9.500 2.500h4v4m0-4-5 5m-2 6h-4v-4m0 4 5-5"/>',
-        "run": '<path d="M5 3.2v9.6L12.600 8z" fill="currentColor"/>',
-        "done": '<path d="m3.500 8.500 3 3 6-7"/>',
     }.items()
 }
 

@@ -59,6 +59,15 @@ def equation(latex: str) -> str:
         return f"<code>{escape(latex)}</code>"
 
 
+LOW = {"ₘ": "m", "ₜ": "t", "ₕ": "h", "ᵢ": "i", "ₙ": "n", "꜀": "c", "₀": "0", "₁": "1", "₂": "2"}
+
+
+def sign(symbol: str) -> str:
+    """A symbol as HTML: small letters that few fonts have become an index."""
+    text = "".join(f"<sub>{LOW[c]}</sub>" if c in LOW else escape(c) for c in symbol)
+    return text.replace("</sub><sub>", "")
+
+
 def marked(mathml: str, controls: dict[str, Control]) -> str:
     """The equation with every symbol that a control sets marked by the control's name."""
     signs = {c.symbol: name for name, c in controls.items() if c.symbol}
@@ -106,7 +115,7 @@ def control_facts(session: Session) -> dict[str, dict[str, Any]]:
     for name in study.moving:
         control, value = settings.controls[name], settings.values[name]
         facts: dict[str, Any] = {
-            "kind": control.kind, "label": control.label, "symbol": control.symbol, "unit": control.unit,
+            "kind": control.kind, "label": control.label, "symbol": sign(control.symbol), "unit": control.unit,
             "doc": control.doc, "text": control.text(value), "set": name in settings.user, "aliases": [],
         }  # fmt: skip
         if isinstance(control, Number):
@@ -143,7 +152,7 @@ def alias_facts(session: Session, alias: Any) -> dict[str, str]:
         text = plain(float(f"{value:.3g}")) if math.isfinite(value) else "none"
     except (ControlError, ValueError, ZeroDivisionError, OverflowError):
         text = "none"
-    return {"name": alias.name, "symbol": alias.symbol, "unit": alias.unit, "doc": alias.doc, "text": text}
+    return {"name": alias.name, "symbol": sign(alias.symbol), "unit": alias.unit, "doc": alias.doc, "text": text}
 
 
 def listed(value: Any) -> Any:
@@ -161,7 +170,8 @@ def listed(value: Any) -> Any:
 
 def view_facts(session: Session, name: str, shown: Shown, theme: Theme) -> dict[str, Any]:
     """A view as the page draws it: a figure as plain data, the rest as HTML."""
-    facts: dict[str, Any] = {"title": rich(shown.title), "subtitle": rich(shown.subtitle), "content": shown.kind}
+    title, subtitle = (rich(text).replace(" %", "\N{NO-BREAK SPACE}%") for text in (shown.title, shown.subtitle))
+    facts: dict[str, Any] = {"title": title, "subtitle": subtitle, "content": shown.kind}
     if shown.kind == "figure":
         drawn = figure(shown.content, theme)
         del drawn["layout"]["template"]  # the page has it already

@@ -126,6 +126,8 @@ class StudyFace:
                     values = {n: v for n, v in values.items() if n in known} if unknown else {}
         session.on_change(self._changed)
         self.session = session
+        if self.study.experiments:
+            default_runner().warm()
         return [*notices, *session.settings.notices]
 
     @property
