@@ -58,9 +58,8 @@ def dask_setup(worker: Worker) -> None:
     import logging
 
     die_with_parent()
-    with contextlib.suppress(OSError):
-        with open("/proc/self/oom_score_adj", "w") as score:
-            score.write("500")
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("500")
     faulthandler.enable()
     logging.getLogger("distributed").setLevel(logging.ERROR)
     import torch
