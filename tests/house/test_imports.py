@@ -16,7 +16,7 @@ SERVERS = {"fastapi", "starlette", "uvicorn", "tornado", "bokeh_fastapi", "webso
 STORES = {"mlflow", "sqlalchemy", "dask", "distributed"}
 COMMANDS = {"typer", "click", "rich"}
 
-STUDY_MAY = {"assay", "workbench.study", "workbench.theme", "numpy", "pandas", "torch", "plotly"}
+STUDY_MAY = {"assay", "workbench.sources", "workbench.study", "workbench.theme", "numpy", "pandas", "torch", "plotly"}
 
 OWNERS = {
     "panel": ("workbench/faces/", "workbench/server", "apps/"),
@@ -25,8 +25,8 @@ OWNERS = {
     "ipywidgets": ("workbench/faces/",),
     "mlflow": ("workbench/store",),
     "sqlalchemy": ("workbench/store",),
-    "dask": ("workbench/runner",),
-    "distributed": ("workbench/runner",),
+    "dask": ("workbench/runner", "workbench/worker_"),
+    "distributed": ("workbench/runner", "workbench/worker_"),
     "fastapi": ("workbench/server",),
     "uvicorn": ("workbench/server", "workbench/cli"),
     "typer": ("workbench/cli",),
@@ -47,6 +47,11 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
             module = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:
                 yield node.lineno, f"{module}.{alias.name}"
+
+
+def name_of(folder: Path) -> str:
+    """What a package is imported as."""
+    return ".".join(folder.relative_to(ROOT).parts).removeprefix("lib.")
 
 
 def is_in(name: str, modules: set[str]) -> bool:
@@ -101,14 +106,33 @@ def test_a_toolkit_is_met_in_one_place(toolkit):
     assert strangers == []
 
 
+FACES = ("panel", "marimo", "jupyter")
+
+
+def test_no_face_imports_another():
+    """What two faces need stands in a module of its own, which names neither."""
+    strangers = []
+    for path in sources("workbench/faces"):
+        own = path.relative_to(ROOT / "workbench" / "faces").parts[0]
+        others = {f"workbench.faces.{face}" for face in FACES if not own.startswith(face)}
+        others |= {face for face in FACES if not own.startswith(face)}
+        for line, name in imports(path):
+            if name.partition(".")[0] in others or any(name.startswith(other) for other in others if "." in other):
+                strangers.append(said(path, line, name))
+    assert strangers == []
+
+
 @pytest.mark.parametrize("package", ["lib/assay", "workbench"])
 def test_no_name_is_both_a_module_and_something_else(package):
     clashes = []
     for init in (ROOT / package).rglob("__init__.py"):
-        modules = {p.stem for p in init.parent.glob("*.py")} | {p.parent.name for p in init.parent.glob("*/__init__.py")}
+        modules = {p.stem for p in init.parent.glob("*.py")} | {
+            p.parent.name for p in init.parent.glob("*/__init__.py")
+        }
         for node in ast.walk(ast.parse(init.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
-                whole = node.level == 1 and node.module is None  # `from . import name` is the module itself
+                relative = node.level == 1 and node.module is None
+                whole = relative or (node.level == 0 and node.module == name_of(init.parent))  # the module itself
                 names = set() if whole else {alias.asname or alias.name for alias in node.names}
             elif isinstance(node, ast.FunctionDef | ast.ClassDef):
                 names = {node.name}

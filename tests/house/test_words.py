@@ -55,7 +55,9 @@ def test_no_word_of_how_it_was_made():
 
 def test_nothing_shipped_names_a_content_network():
     """Scripts, styles and fonts come with the package. A tag of type `text/plain` fetches nothing."""
-    hosts = r"(?:jsdelivr|unpkg|cdnjs|skypack|esm\.sh|(?:fonts|ajax)\.googleapis|gstatic|cdn\.[\w-]+|plot\.ly/plotly)[./]"
+    hosts = (
+        r"(?:jsdelivr|unpkg|cdnjs|skypack|esm\.sh|(?:fonts|ajax)\.googleapis|gstatic|cdn\.[\w-]+|plot\.ly/plotly)[./]"
+    )
     lines = found(rf"^(?!.*text/plain).*{hosts}.*$", [n for n in files() if n.startswith(SHIPPED)])
     assert lines == []
 
