@@ -160,6 +160,14 @@ study.integer(
     "steps", 300, bounds=(1, 100_000), effort=True, group="Training", doc="Batches that each net is trained on."
 )
 study.integer("batch", 128, bounds=(8, 4096), group="Training", rare=True, doc="Windows of a batch.")
+study.number(
+    "lr", 0.01, bounds=(1e-5, 1.0), log=True, label="Learning rate", group="Training", rare=True,
+    doc="Adam’s rate at the first step, falling to 0 as a cosine; the same for every net.",
+)  # fmt: skip
+study.integer(
+    "every", 1, bounds=(1, 100), effort=True, label="Every n-th window", group="Training", rare=True,
+    doc="Windows of a recording overlap; training and testing may take fewer.",
+)  # fmt: skip
 
 study.group("Your own net")
 study.checkpoint(
@@ -168,13 +176,13 @@ study.checkpoint(
 )  # fmt: skip
 
 study.presets(
-    quick={"betas": (0.5, 0.97), "steps": 8, "seeds": 1},
+    quick={"betas": (0.5, 0.97), "steps": 8, "seeds": 1, "every": 8},
     standard={"betas": (0.1, 0.5, 0.9, 0.97), "steps": 150, "seeds": 3},
     full={"betas": (0.05, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97), "steps": 600, "seeds": 5},
 )
 
 
-def rate(beta: float, to: str, recording: LabelledSequences) -> float:
+def rate(beta: float, to: Literal["tau_seconds", "cutoff_hz"], recording: LabelledSequences) -> float:
     return float(convert_decay(beta, "beta", to, fs=recording.fs))
 
 
@@ -191,7 +199,7 @@ study.alias(
     ),
     Alias(
         "cutoff", lambda beta, recording: rate(beta, "cutoff_hz", recording),
-        lambda cutoff, recording: float(convert_decay(cutoff, "cutoff_hz", "beta", fs=recording.fs)), "Hz", "f꜀",
+        lambda cutoff, recording: float(convert_decay(cutoff, "cutoff_hz", "beta", fs=recording.fs)), "Hz", "f_c",
         "Half-power frequency; a β below 0.172 has none.",
     ),
 )  # fmt: skip
@@ -345,9 +353,10 @@ class Split:
 
 
 @study.prepared
-def split(heard: LabelledSequences, seed: int) -> Split:
+def split(heard: LabelledSequences, every: int, seed: int) -> Split:
     """The official test recordings where the data name them, else a quarter of each class’s; a quarter of the rest
     validates."""
+    heard = heard.take(np.arange(0, len(heard), every))
     rng = np.random.default_rng([seed, 4])
     test = heard.is_test if heard.is_test is not None else split_groups(heard.y, heard.group, 0.25, rng=rng)
     rest = np.flatnonzero(~test)
@@ -374,6 +383,21 @@ class Cell:
 def cell(threshold: float, reset: str, drive: str, repeats: int) -> Cell:
     """The neuron of the spiking net."""
     return Cell(threshold, RESETS[reset], drive, repeats)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How every net is trained: batches, windows of a batch, Adam's first rate."""
+
+    steps: int
+    batch: int
+    lr: float
+
+
+@study.prepared
+def fit(steps: int, batch: int, lr: float) -> Fit:
+    """The training protocol, the same for every net."""
+    return Fit(steps, batch, lr)
 
 
 @study.prepared

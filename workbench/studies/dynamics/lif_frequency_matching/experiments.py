@@ -28,7 +28,7 @@ from assay.dynamics import (
     tone_response,
     train_classifier,
 )
-from workbench.studies.dynamics.lif_frequency_matching.controls import RESETS, Cell, Split, study
+from workbench.studies.dynamics.lif_frequency_matching.controls import RESETS, Cell, Fit, Split, study
 from workbench.study import Run, exact, numeric, statistical, timing
 
 COUNTED = 64  # windows that operations are counted on
@@ -63,7 +63,7 @@ def by_recording(data: LabelledSequences, correct: np.ndarray) -> Iterator[dict[
 
 
 def train(
-    run: Run, model: SequenceClassifier, split: Split, name: tuple[object, ...], steps: int, batch: int
+    run: Run, model: SequenceClassifier, split: Split, name: tuple[object, ...], fit: Fit
 ) -> tuple[TrainedClassifier, float]:
     """Train a model on the split's training part; the batches of a seed are the same for every model."""
     started = time.perf_counter()
@@ -71,8 +71,9 @@ def train(
         model,
         split.train.X,
         split.train.y,
-        steps=steps,
-        batch_size=batch,
+        steps=fit.steps,
+        batch_size=fit.batch,
+        lr=fit.lr,
         generator=run.generator("batches", *name),
         held_out={"validation": (split.validation.X, split.validation.y), "test": (split.test.X, split.test.y)},
         progress=lambda steps: run.progress(steps, "training"),
@@ -115,12 +116,10 @@ def spiking(data: LabelledSequences, run: Run, seed: int, beta: float, cell: Cel
     )
 
 
-def train_spiking(
-    run: Run, item: dict[str, Any], *, split: Split, cell: Cell, steps: int, batch: int
-) -> dict[str, Any]:
+def train_spiking(run: Run, item: dict[str, Any], *, split: Split, cell: Cell, fit: Fit) -> dict[str, Any]:
     """One spiking net at one β and seed."""
     model = spiking(split.train, run, item["seed"], item["beta"], cell)
-    trained, took = train(run, model, split, (item["seed"],), steps, batch)
+    trained, took = train(run, model, split, (item["seed"],), fit)
     rates = firing(trained, split.test.X)
     return outcome(split, trained, took) | {"rate_1": rates[0], "rate_2": rates[1]}
 
@@ -136,13 +135,12 @@ def sweep(
     betas: tuple[float, ...],
     cell: Cell,
     seeds: int,
-    steps: int,
-    batch: int,
+    fit: Fit,
 ) -> None:
     """Train the spiking net at each β and seed; accuracy on recordings that no training saw."""
     items = [{"beta": beta, "seed": seed} for seed in range(seeds) for beta in sorted(betas)]
-    function = functools.partial(train_spiking, split=split, cell=cell, steps=steps, batch=batch)
-    for item, found in zip(items, run.map(function, items, "β and seeds"), strict=True):
+    function = functools.partial(train_spiking, split=split, cell=cell, fit=fit)
+    for item, found in zip(items, map(dict, run.map(function, items, "β and seeds")), strict=True):
         for row in found.pop("recordings"):
             run.row("recordings", **item, **row)
         run.row("runs", **item, **found)
@@ -196,14 +194,12 @@ def ladder_model(
     return SpectralLinear(length, features, classes, cutoff=cutoff, generator=weights)
 
 
-def train_rung(
-    run: Run, item: dict[str, Any], *, split: Split, beta: float, cell: Cell, steps: int, batch: int
-) -> dict[str, Any]:
+def train_rung(run: Run, item: dict[str, Any], *, split: Split, beta: float, cell: Cell, fit: Fit) -> dict[str, Any]:
     """One rung at one seed, with its operations."""
     model = ladder_model(item["model"], split.train, beta, cell, run, item["seed"])
     if model is None:
         return {"recordings": [], "operations": []}
-    trained, took = train(run, model, split, (item["seed"],), steps, batch)
+    trained, took = train(run, model, split, (item["seed"],), fit)
     counts = operation_counts(trained.model, split.test.X[:COUNTED], standardiser=trained.standardiser)
     operations = [
         {"layer": row.layer, "kind": row.kind, "dense": row.dense, "active": row.active, "rate": row.rate,
@@ -247,15 +243,14 @@ def baselines(
     beta: float,
     cell: Cell,
     seeds: int,
-    steps: int,
-    batch: int,
+    fit: Fit,
 ) -> None:
     """Train what sees the same frames without spikes, at the cut-off of β."""
     cutoff = float(lif_cutoff(beta, fs=split.train.fs))
     run.row("cutoff", beta=beta, hz=cutoff)
     items = [{"model": model, "seed": seed} for seed in range(seeds) for model in LADDER]
-    function = functools.partial(train_rung, split=split, beta=beta, cell=cell, steps=steps, batch=batch)
-    for item, found in zip(items, run.map(function, items, "models and seeds"), strict=True):
+    function = functools.partial(train_rung, split=split, beta=beta, cell=cell, fit=fit)
+    for item, found in zip(items, map(dict, run.map(function, items, "models and seeds")), strict=True):
         for row in found.pop("operations"):
             run.row("operations", **item, **row)
         for row in found.pop("recordings"):
@@ -264,13 +259,11 @@ def baselines(
             run.row("runs", **item, **found)
 
 
-def train_length(
-    run: Run, item: dict[str, Any], *, split: Split, beta: float, cell: Cell, steps: int, batch: int
-) -> dict[str, Any]:
+def train_length(run: Run, item: dict[str, Any], *, split: Split, beta: float, cell: Cell, fit: Fit) -> dict[str, Any]:
     """The spiking net on the first frames of every window."""
     short = split.first(item["frames"])
     model = spiking(short.train, run, item["seed"], beta, cell)
-    trained, took = train(run, model, short, (item["seed"],), steps, batch)
+    trained, took = train(run, model, short, (item["seed"],), fit)
     return outcome(short, trained, took)
 
 
@@ -295,15 +288,14 @@ def lengths(
     beta: float,
     cell: Cell,
     seeds: int,
-    steps: int,
-    batch: int,
+    fit: Fit,
 ) -> None:
     """Train on a quarter, a half and all of each window's frames, one LIF step a frame."""
     whole = split.train.length
     frames = sorted({max(8, whole // 4), max(8, whole // 2), whole})
     items = [{"frames": count, "seed": seed} for seed in range(seeds) for count in frames]
-    function = functools.partial(train_length, split=split, beta=beta, cell=cell, steps=steps, batch=batch)
-    for item, found in zip(items, run.map(function, items, "frames and seeds"), strict=True):
+    function = functools.partial(train_length, split=split, beta=beta, cell=cell, fit=fit)
+    for item, found in zip(items, map(dict, run.map(function, items, "frames and seeds")), strict=True):
         for row in found.pop("recordings"):
             run.row("recordings", **item, **row)
         run.row("runs", **item, **found)

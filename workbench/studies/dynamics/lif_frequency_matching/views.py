@@ -1,5 +1,10 @@
 """What is seen: the filter over the spectrum, the sweep over β, the ladder of baselines, one neuron, and the data."""
 
+# pandas' own types do not tell a column from a table
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportReturnType=false, reportOperatorIssue=false, reportIndexIssue=false, reportOptionalSubscript=false
+# pyright: reportAssignmentType=false, reportGeneralTypeIssues=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -352,8 +357,7 @@ def energy(baselines: Result | None, prices: Accounting) -> pd.DataFrame | str:
     found = []
     for model, part in rows.groupby("model", sort=False):
         layers = tuple(
-            LayerOperations(r.layer, r.kind, r.dense, r.active, r.rate, r.state_words)  # type: ignore[arg-type]
-            for r in part.itertuples()
+            LayerOperations(r.layer, r.kind, r.dense, r.active, r.rate, r.state_words) for r in part.itertuples()
         )
         priced = theoretical_energy(OperationCounts(layers, model == SPIKING, 1), prices)
         for row, cost in zip(layers, priced.layers, strict=True):
