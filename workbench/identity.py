@@ -19,6 +19,7 @@ import platform
 import subprocess
 import sys
 import textwrap
+import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -76,6 +77,9 @@ def feed(digest: Any, value: Any) -> None:
         raise TypeError(f"{type(value).__name__} has no content hash")
 
 
+_parsing = threading.Lock()
+
+
 class Code:
     """The code that a function reaches: its digest, and the packages outside this project that it imports."""
 
@@ -100,9 +104,15 @@ class Stripped(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of a source; one at a time, for CPython 3.11's parser counts its depth across threads."""
+    with _parsing:
+        return ast.parse(textwrap.dedent(source))
+
+
 def tree_text(source: str, *, decorators: bool = True) -> str:
     """The syntax tree of a source without docstrings, comments and positions."""
-    tree = ast.parse(textwrap.dedent(source))
+    tree = parsed(source)
     Stripped().visit(tree)
     if not decorators:
         for node in tree.body:
@@ -134,7 +144,7 @@ def is_own(name: str) -> bool:
 def imports_of(name: str, source: str) -> Iterator[tuple[str, str | None]]:
     """`(module, imported name or None)` of every import in a module's source, absolute."""
     package = name if (spec := sys.modules.get(name)) and hasattr(spec, "__path__") else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, None
@@ -173,7 +183,7 @@ class Closure:
             return
         self.parts[name] = tree_text(source, decorators=False)
         names = globals_of(function) if isinstance(function, types.FunctionType) else vars(sys.modules[module])
-        tree = ast.parse(textwrap.dedent(source))
+        tree = parsed(source)
         for node in tree.body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 node.decorator_list = []

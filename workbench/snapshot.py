@@ -18,13 +18,14 @@ from typing import Any, Literal
 import pandas as pd
 
 from workbench.claims import Claim, Judgement, Verdict, judge
-from workbench.controls import Control, ControlError, Data, Number, finite, shown
+from workbench.controls import Control, ControlError, Data, Number
 from workbench.identity import Code, code_of, content_hash, key
 from workbench.pool import POOL, Pool
 from workbench.results import Result, tables_of
 from workbench.run import Run
 from workbench.sources import Source, find_source
 from workbench.study import PRESETS, Stat, Study, StudyError, arguments
+from workbench.typed_values import finite, shown
 
 __all__ = ["Settings", "Shown", "Snapshot", "raised_on_purpose", "settle"]
 

@@ -9,10 +9,11 @@ from typing import Any
 import ipywidgets as w
 import numpy as np
 
-from workbench.controls import Alias, Choice, Control, ControlError, Data, Flag, Integer, Number, plain
+from workbench.controls import Alias, Choice, Control, ControlError, Data, Flag, Integer, Number
 from workbench.faces.markup import boxed
 from workbench.session import Session
 from workbench.sources import keep_upload
+from workbench.typed_values import plain
 
 __all__ = ["AliasHandle", "ControlHandle", "Handle"]
 

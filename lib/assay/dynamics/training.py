@@ -146,7 +146,7 @@ def _sequences(name: str, X: ArrayLike | Tensor) -> Tensor:
         X = X.detach().cpu().float()
     else:
         with np.errstate(over="ignore"):
-            X = torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32))
+            X = torch.from_numpy(np.require(X, np.float32, ["C", "W"]))  # PyTorch has no read-only tensors
     if X.ndim not in (3, 5) or min(X.shape) < 1:
         raise ValueError(f"{name} must have shape (N, L, F) or (N, L, C, H, W); got {tuple(X.shape)}.")
     if not torch.isfinite(X.sum()):

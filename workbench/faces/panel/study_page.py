@@ -6,7 +6,6 @@ import base64
 import binascii
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,7 @@ from workbench.faces.panel.parts import control_facts, job_facts, ledger, strip,
 from workbench.latest import Latest
 from workbench.registry import UnknownStudy, registry
 from workbench.session import Change, Session
-from workbench.snapshot import Shown, member_code
+from workbench.snapshot import Shown
 from workbench.sources import keep_upload
 from workbench.study import Study, StudyError
 from workbench.theme import Theme
@@ -30,7 +29,6 @@ __all__ = ["StudyFace", "study_page"]
 
 LOG = logging.getLogger(__name__)
 PAUSE = 0.15  # seconds that a judgement waits, so that views answer a drag first
-READING = threading.Lock()  # two threads that parse Python at once trip over each other in CPython 3.11
 RESERVED = {"study", "theme"}
 FAULT = "This page has a fault; what you set is kept in the address."
 
@@ -105,9 +103,6 @@ class StudyFace:
             return []
         from workbench.runner import default_runner
 
-        with READING:
-            for member in (*self.study.preparations, *self.study.experiments):
-                member_code(self.study, member)
         values = {n: v for n, v in self.asked.items() if n not in RESERVED and n != "preset"}
         preset, notices = self.asked.get("preset", "standard"), []
         while True:
