@@ -1,9 +1,10 @@
 .PHONY: run test lint lock bench
 
-# The workbench on http://localhost:5006
+# The workbench on http://localhost:5006; `make run PORT=5007` takes another port
+PORT = 5006
 run:
 	@sh .ci/install run
-	@exec .venv/bin/assay serve
+	@exec .venv/bin/assay serve --port $(PORT)
 
 # All tests, two at a time; what was skipped is listed with its reason
 test:
