@@ -305,6 +305,21 @@ class Session:
         self._job_changed(experiment, job, settings, key)
         return job
 
+    def recall(self) -> list[str]:
+        """Take up the results that are kept for what is set now; nothing is run. Returns their experiments."""
+        store = self.runner.store if self.runner is not None else None
+        if store is None:
+            return []
+        snapshot, found = self.snapshot, []
+        for name in self.study.experiments:
+            try:
+                if name not in self.held and store.find(self.study.slug, name, snapshot.key(name)) is not None:
+                    self.run(name)
+                    found.append(name)
+            except ControlError:  # an input that is not there has no result
+                continue
+        return found
+
     def _job_changed(self, experiment: str, job: Job, settings: Settings, key: str) -> None:
         with self._lock:
             current = self.held.get(experiment)

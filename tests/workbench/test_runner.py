@@ -13,6 +13,7 @@ from workbench.controls import ControlError
 from workbench.registry import registry
 from workbench.run import Cancelled, LocalRun
 from workbench.runner import JobFailed, Request, Runner, State, default_runner
+from workbench.session import Session
 from workbench.snapshot import Snapshot, settle
 from workbench.store import Store
 
@@ -322,3 +323,13 @@ def test_a_result_that_cannot_be_kept_is_still_shown(runner, monkeypatch, tmp_pa
     assert len(job.wait(60)["heights"]) == 5
     assert job.notice.startswith("This run could not be kept: The store at ") and "\n" not in job.notice
     assert job.result.files["wave.csv"].is_file()
+
+
+def test_a_page_that_opens_takes_up_what_is_kept_for_its_controls(runner):
+    submit(runner, "climb", amplitude=1.75).wait(60)
+    other = Session(registry().get("kitchen-sink"), runner, preset="quick")
+    assert "climb" not in other.recall() or other.held["climb"].job.kept
+    same = Session(registry().get("kitchen-sink"), runner, values={"amplitude": 1.75}, preset="quick")
+    assert same.recall() == ["climb"]
+    assert same.held["climb"].job.kept and same.held["climb"].result.complete
+    assert same.show("progress").title.endswith("steps done")

@@ -243,7 +243,7 @@ class Here:
         return mo.Html("".join(markup.note(sentence, "fails") for sentence in self.refused.values()))
 
     def readouts(self, control: str) -> mo.Html:
-        """A control's other handles: `τ 2 steps · f꜀ 3.4 Hz`."""
+        """A control's other handles: `τ 2 steps · f_c 3.4 Hz`."""
         session, found = self.page.session, []
         for alias in session.study.aliases.values():
             if alias.control == control:

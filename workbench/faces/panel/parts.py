@@ -59,12 +59,14 @@ def equation(latex: str) -> str:
         return f"<code>{escape(latex)}</code>"
 
 
-LOW = {"ₘ": "m", "ₜ": "t", "ₕ": "h", "ᵢ": "i", "ₙ": "n", "꜀": "c", "₀": "0", "₁": "1", "₂": "2"}
+LOW = {"ₘ": "m", "ₜ": "t", "ₕ": "h", "ᵢ": "i", "ₙ": "n", "₀": "0", "₁": "1", "₂": "2"}
 
 
 def sign(symbol: str) -> str:
     """A symbol as HTML: small letters that few fonts have become an index."""
+    symbol, _, index = symbol.partition("_")
     text = "".join(f"<sub>{LOW[c]}</sub>" if c in LOW else escape(c) for c in symbol)
+    text += f"<sub>{escape(index)}</sub>" if index else ""
     return text.replace("</sub><sub>", "")
 
 

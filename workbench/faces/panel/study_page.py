@@ -96,6 +96,7 @@ class StudyFace:
         self._tell_controls(notices=notices)
         self._tell_jobs(self.study.experiments)
         self._judging.ask(None)
+        self.here.recall()
 
     def _open(self) -> list[str]:
         """Begin the session with what the address says; what it says wrongly is left out, with a sentence."""
