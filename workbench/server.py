@@ -24,7 +24,7 @@ from fastapi.responses import FileResponse, RedirectResponse
 from panel.io.fastapi import add_applications
 
 from workbench.controls import ControlError
-from workbench.faces.panel.gallery import FLAGSHIPS, gallery_page
+from workbench.faces.panel.gallery import flagships, gallery_page
 from workbench.faces.panel.study_page import study_page
 from workbench.places import notebooks_folder
 from workbench.registry import registry
@@ -149,7 +149,7 @@ def application() -> Callable[[Any, Receive, Send], Awaitable[None]]:
     app.add_api_route("/", lambda: RedirectResponse("gallery"), include_in_schema=False)
     app.add_api_route("/favicon.ico", lambda: FileResponse(STATIC / "favicon.svg"), include_in_schema=False)
     pages: dict[str, Any] = {"/gallery": gallery_page, "/study": study_page}
-    pages |= {f"/{name}": flagship(slug) for slug, name in FLAGSHIPS.items()}
+    pages |= {f"/{name}": flagship(slug) for slug, name in flagships().items()}
     add_applications(
         pages, app=app, title="Assay", include_cookies=[], exclude_headers=["Cookie", "cookie"], sign_sessions=True,
         secret_key=secrets.token_hex(32),
@@ -173,6 +173,7 @@ def bound(host: str, port: int) -> socket.socket:
     except OSError:
         found.close()
         raise ControlError("port", f"got {port}, which is taken; expected a free one, such as --port 0") from None
+    found.listen()
     return found
 
 

@@ -32,7 +32,9 @@ def server(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser(chromium_path):
     """Chromium, without a window; for one file, as its loop would stand in the way of tests that run their own."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=20_000)
 
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox"])

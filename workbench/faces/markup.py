@@ -225,15 +225,30 @@ def job_line(state: str, message: str, eta: float | None) -> str:
 
 
 def provenance(facts: Mapping[str, Any]) -> str:
-    """Where a result comes from, in one line that wraps."""
-    parts = []
-    for name, value in facts.items():
-        if value in (None, "", {}, []):
-            continue
-        text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
-        shown = text if len(text) <= 60 else text[:57] + "…"
-        parts.append(f'<span title="{escape(text)}"><b>{escape(name.replace("_", " "))}</b>{escape(shown)}</span>')
-    return boxed(f'<div class="as-prov">{"".join(parts)}</div>')
+    """Where a result comes from, in one line that wraps; whole hashes and versions show when pointed at."""
+    versions = dict(facts.get("versions") or {})
+    threads = facts.get("threads")
+    parts = [("run", str(facts.get("run") or "")[:8], facts.get("run"))]
+    parts.append(("preset", facts.get("preset"), None))
+    parts.append(("seed", facts.get("seed"), None))
+    for one in facts.get("data") or ():
+        parts.append(("data", f"{one['name']} {one['sha256'][:8]}", f"{one['control']}: {one['sha256']}"))
+    revision = str(facts.get("revision") or "")
+    changed = " changed" if revision.endswith("+") else ""
+    parts.append(("code", f"{str(facts.get('code') or '')[:8]}{changed}", f"{facts.get('code')} at {revision}"))
+    parts.append(("torch", versions.get("torch"), ", ".join(f"{k} {v}" for k, v in versions.items())))
+    count = f", {threads} thread{'' if threads == 1 else 's'}" if threads else ""
+    parts.append(("device", f"{facts['device']}{count}" if facts.get("device") else None, facts.get("cpu")))
+    if facts.get("took") is not None:
+        parts.append(("took", f"{number(float(facts['took']))} s", None))
+    if facts.get("peak_memory"):
+        parts.append(("peak", f"{facts['peak_memory'] / 1e9:.1f} GB", None))
+    spans = [
+        f'<span title="{escape(str(whole or shown))}"><b>{name}</b>{escape(str(shown))}</span>'
+        for name, shown, whole in parts
+        if shown not in (None, "")
+    ]
+    return boxed(f'<div class="as-prov">{"".join(spans)}</div>')
 
 
 def downloads(files: Mapping[str, tuple[str, str]]) -> str:

@@ -68,10 +68,13 @@ function controlHtml(name) {
   } else if (c.kind === "flag") {
     body = `<label class="as-check wide"><input type="checkbox" id="${id}">${escaped(c.label)}${sign}</label>`;
   } else if (c.kind === "data" || c.kind === "checkpoint") {
-    const samples = c.samples.map((s) => `<option value="${escaped(s)}">`).join("");
+    const samples = c.samples.map((s) => `<option value="${escaped(s)}">${escaped(s.replace("sample:", ""))}</option>`).join("");
+    const own = c.optional ? "None, or your own" : "Your own";
+    const picked = c.samples.length ? `<select class="as-field wide" aria-label="${escaped(c.label)}: samples">${samples}
+      <option value="">${own}</option></select>` : "";
     body = `${label}<button class="as-btn as-btn--quiet as-btn--file" type="button">Choose a file</button>
-      <input class="as-field wide" id="${id}" list="${id}-l" autocomplete="off" spellcheck="false"
-      placeholder="${c.optional ? "None; " : ""}sample:… or a path"><datalist id="${id}-l">${samples}</datalist>
+      ${picked}<input class="as-field wide" id="${id}" autocomplete="off" spellcheck="false"
+      placeholder="${c.optional ? "None; " : ""}a path, or sha256:…">
       <input type="file" hidden ${c.suffixes ? `accept="${escaped(c.suffixes)}"` : ""}>`;
   } else {
     body = `${label}<span></span><input class="as-field wide" id="${id}" autocomplete="off" spellcheck="false">`;
@@ -106,7 +109,12 @@ function wireControl(box) {
     set({ [name]: value }, name);
   });
   if (field) field.addEventListener("change", () => set({ [name]: field.value }, name));
-  $$("select, input[type=radio]", box).forEach((e) => e.addEventListener("change", () => set({ [name]: e.value }, name)));
+  $$("select, input[type=radio]", box).forEach((e) => e.addEventListener("change", () => {
+    if (e.value !== "" || !S.controls[name].samples) return set({ [name]: e.value }, name);
+    field.hidden = false;
+    field.value = "";
+    field.focus();
+  }));
   const tick = $("input[type=checkbox]", box);
   if (tick) tick.addEventListener("change", () => set({ [name]: tick.checked }, name));
   $$("[data-alias]", box).forEach((e) =>
@@ -146,7 +154,10 @@ function showControls() {
     }
     if (field && !refused && !(held === slider && (flight.busy || flight.next))) field.value = c.text;
     const select = $("select", box);
-    if (select) select.value = c.text;
+    if (select && c.samples) {
+      select.value = c.samples.includes(c.text) ? c.text : "";
+      if (held !== field) field.hidden = !refused && select.value !== "";
+    } else if (select) select.value = c.text;
     $$("input[type=radio]", box).forEach((e) => { e.checked = e.value === c.text; });
     const tick = $("input[type=checkbox]", box);
     if (tick) tick.checked = c.value;

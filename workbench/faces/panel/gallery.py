@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -14,13 +15,19 @@ import panel as pn
 from workbench.claims import Verdict
 from workbench.faces.panel.page import HERE, ICONS, page
 from workbench.faces.panel.parts import glyph, strip
+from workbench.places import apps_folder
 from workbench.registry import Card, registry
 
-__all__ = ["gallery_page"]
+__all__ = ["flagships", "gallery_page"]
 
-FLAGSHIPS = {"lif-frequency-matching": "lif_frequency_matching"}  # studies with a page of their own
 SCRIPTS = re.compile(r"<\s*script|\bon\w+\s*=|javascript:", re.IGNORECASE)
 MINUTE = 60.0
+
+
+@functools.cache
+def flagships() -> dict[str, str]:
+    """From study to the page of its own that it has, `apps/<family>/<study>.py`."""
+    return {path.stem.replace("_", "-"): path.stem for path in sorted(apps_folder().glob("*/*.py"))}
 
 
 def kept_verdicts(cards: list[Card]) -> dict[str, Mapping[str, Mapping[str, Any]]]:
@@ -60,7 +67,7 @@ def card_html(card: Card, verdicts: Mapping[str, Mapping[str, Any]]) -> tuple[st
     tags |= set() if known else {"verdict:not run"}
     tags |= {"runs:minute"} if card.cost <= MINUTE else set()
     tags |= {"runs:own"} if card.own_input else set()
-    app = FLAGSHIPS.get(card.slug)
+    app = flagships().get(card.slug)
     href = app or f"study?study={quote(card.slug)}"
     words = " ".join((card.question, card.paper, card.summary, card.family, card.arxiv, *card.symbols)).lower()
     cost = f"about {5 * max(1, round(card.cost / 5))} s" if card.cost < 90 else f"about {round(card.cost / 60)} min"

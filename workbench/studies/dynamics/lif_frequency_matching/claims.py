@@ -79,10 +79,9 @@ def untrained(losses: pd.Series, chance: float) -> NeedsScale | None:
     worst = float(losses.max())
     if worst <= LEARNED * chance:
         return None
-    name = "Some net" if len(losses) > 1 else "The net"
     return NeedsScale(
-        f"{name} has a loss of {worst:.2f} nats where guessing has {chance:.2f}: trained too briefly to be compared.",
-        "assay run lif-frequency-matching --preset standard",
+        f"A net that is compared has a loss of {worst:.2f} nats where guessing has {chance:.2f}: it has not learned.",
+        "assay run lif-frequency-matching --preset full",
     )
 
 
