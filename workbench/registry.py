@@ -236,14 +236,14 @@ def study_folders() -> list[Path]:
     return [own, *(Path(p).expanduser() for p in os.environ.get("ASSAY_STUDIES", "").split(os.pathsep) if p)]
 
 
-_registries: dict[tuple[str, ...], Registry] = {}
+_registries: dict[Path, Registry] = {}
 
 
 def registry() -> Registry:
     """The registry of this process."""
     folders = study_folders()
-    name = tuple(map(str, folders))
-    if name not in _registries:
-        digest = hashlib.sha256(repr(name).encode()).hexdigest()[:12]
-        _registries[name] = Registry(folders, cache_folder() / f"studies-{digest}.json")
-    return _registries[name]
+    digest = hashlib.sha256(repr([str(folder) for folder in folders]).encode()).hexdigest()[:12]
+    index = cache_folder() / f"studies-{digest}.json"
+    if index not in _registries:
+        _registries[index] = Registry(folders, index)
+    return _registries[index]
