@@ -300,8 +300,8 @@ class Store:
     # what was judged
 
     def verdicts(self, study: str, terms_hash: str = "") -> dict[str, dict[str, Any]]:
-        """The best evidence for each claim of a study: the highest preset, then the fewest controls set by
-        hand, then the newest.
+        """The best evidence for each claim of a study: what was measured at all, then the highest preset, then the
+        fewest controls set by hand, then the newest.
 
         Args:
             study: slug.
@@ -311,13 +311,15 @@ class Store:
             from claim to its judgement as plain data, with `preset`, `run`, `when` and `values` of its run, and
             `other_terms`: it was judged under other expectations or presets than these.
         """
-        best: dict[str, tuple[tuple[bool, int, int, float], dict[str, Any]]] = {}
+        best: dict[str, tuple[tuple[bool, bool, int, int, float], dict[str, Any]]] = {}
         for record in self._done(study):
             other = bool(terms_hash) and record.terms_hash != terms_hash
             for id, judgement in record.claims.items():
                 if judgement.get("verdict") in (None, str(Verdict.NOT_JUDGED)):
                     continue
-                rank = (not other, PRESETS.index(record.preset), -len(record.values), record.started or 0.0)
+                measured = judgement["verdict"] != str(Verdict.NEEDS_SCALE)
+                level = PRESETS.index(record.preset)
+                rank = (not other, measured, level, -len(record.values), record.started or 0.0)
                 if id not in best or rank > best[id][0]:
                     context = {
                         "preset": record.preset, "run": record.run, "when": record.started,

@@ -120,6 +120,7 @@ def test_the_best_evidence_is_the_newest_at_the_highest_preset_under_the_terms_i
     keep(store, tmp_path / "4", "k4", verdict="fails", preset="quick")
     keep(store, tmp_path / "5", "k5", verdict="not judged", preset="full")
     keep(store, tmp_path / "6", "k6", verdict="fails", preset="full", terms_hash="t0")
+    keep(store, tmp_path / "7", "k7", verdict="needs scale", preset="full")
     best = store.verdicts("a-study", "t1")["1"]
     assert (best["verdict"], best["preset"], best["other_terms"]) == ("holds", "standard", False)
     assert best["values"] == {"amplitude": "1"} and best["run"] == store.find("a-study", "climb", "k3").record.run
