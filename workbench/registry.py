@@ -25,7 +25,7 @@ from workbench.study import Study, StudyError
 
 __all__ = ["Card", "Registry", "UnknownStudy", "registry"]
 
-INDEX_FORMAT = 1
+INDEX_FORMAT = 2
 
 
 class UnknownStudy(ValueError):
@@ -43,6 +43,7 @@ class Card:
         symbols: signs and names of its controls, for the search.
         cost: seconds that all its experiments take at `standard`.
         own_input: it takes data or a checkpoint of the user's.
+        terms: hash of its expectations and presets.
         broken: why it could not be imported; empty when it could.
     """
 
@@ -57,6 +58,7 @@ class Card:
     symbols: tuple[str, ...] = ()
     cost: float = 0.0
     own_input: bool = False
+    terms: str = ""
     broken: str = field(default="")
 
 
@@ -91,7 +93,7 @@ def card_of(study: Study) -> Card:
         scale=tuple(id for id, c in study.claims.items() if c.function is None),
         symbols=tuple(text for c in study.moving.values() for text in (c.symbol, c.label) if text),
         cost=sum(e.cost.get("standard", 0.0) for e in study.experiments.values()),
-        own_input=any(isinstance(c, Data) for c in study.moving.values()),
+        own_input=any(isinstance(c, Data) for c in study.moving.values()), terms=study.terms_hash,
     )  # fmt: skip
 
 

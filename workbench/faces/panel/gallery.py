@@ -35,7 +35,9 @@ def kept_verdicts(cards: list[Card]) -> dict[str, Mapping[str, Mapping[str, Any]
     from workbench.runner import default_runner
 
     store = default_runner().store
-    return {} if store is None else {card.slug: store.verdicts(card.slug) for card in cards if not card.broken}
+    if store is None:
+        return {}
+    return {card.slug: store.verdicts(card.slug, card.terms) for card in cards if not card.broken}
 
 
 def picture(slug: str) -> str:
