@@ -154,6 +154,11 @@ def application() -> Callable[[Any, Receive, Send], Awaitable[None]]:
         pages, app=app, title="Assay", include_cookies=[], exclude_headers=["Cookie", "cookie"], sign_sessions=True,
         secret_key=secrets.token_hex(32),
     )  # fmt: skip
+    app.add_api_route(
+        "/notebooks/{family}/{name}",
+        lambda family, name: RedirectResponse(f"/notebooks/{family}/{name}/"),
+        include_in_schema=False,
+    )
     app.mount("/notebooks", notebooks())
     return Guard(app)
 

@@ -1,6 +1,7 @@
 """The story of the LIF study in a browser: the filter slides, the prediction stands before the sweep, points appear."""
 
 import re
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import expect
@@ -46,3 +47,9 @@ def test_drag_the_filter_then_train_and_read_the_claims(tab, server):
     expect(tab.locator('[data-claim="3b"]')).to_have_attribute("data-verdict", "needs scale")
     expect(tab.locator('[data-claim="3b"]')).to_contain_text("it has not learned")
     expect(tab.locator(".st-prov")).to_contain_text("synthetic-low")
+
+
+def test_its_notebook_opens_at_its_address_with_and_without_a_slash(server):
+    for slash in ("", "/"):
+        with urlopen(f"{server}/notebooks/dynamics/lif_frequency_matching{slash}", timeout=30) as answer:
+            assert answer.status == 200 and answer.url.endswith("/lif_frequency_matching/")
