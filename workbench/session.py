@@ -103,6 +103,7 @@ class Session:
         self._listeners: list[Callable[[Change], None]] = []
         self._undo: list[tuple[dict[str, Any], str]] = []
         self._redo: list[tuple[dict[str, Any], str]] = []
+        self._gesture = ""
         self._lock = threading.RLock()
 
     # what was set
@@ -116,8 +117,15 @@ class Session:
         """The value of a control or an alias."""
         return self.snapshot.handle(name) if name in self.study.aliases else self.settings.values[name]
 
-    def update(self, values: Mapping[str, object] | None = None, preset: str | None = None) -> Change:
+    def update(
+        self, values: Mapping[str, object] | None = None, preset: str | None = None, *, gesture: str = ""
+    ) -> Change:
         """Set controls or aliases, or the preset; nothing is set when one value is refused.
+
+        Args:
+            values: from name to value.
+            preset: `quick`, `standard` or `full`; None leaves it.
+            gesture: name of the hand's movement that this is a part of; a whole drag is one step to undo.
 
         Raises:
             ControlError: a value that cannot be.
@@ -133,14 +141,14 @@ class Session:
                     if alias.control == name:
                         merged.pop(alias.name, None)
                 merged[name] = value
-            return self._move(merged, preset or before.preset, strict=set(values or {}))
+            return self._move(merged, preset or before.preset, set(values or {}), gesture)
 
     def reset(self, names: Iterable[str] | None = None) -> Change:
         """Put controls back to their default or preset value; all of them when no name is given."""
         drop = set(self.study.controls if names is None else names)
         with self._lock:
             kept = {name: value for name, value in self.settings.user.items() if name not in drop}
-            return self._move(kept, self.preset, strict=set())
+            return self._move(kept, self.preset, set())
 
     def undo(self) -> Change:
         """Take back the last step."""
@@ -165,16 +173,23 @@ class Session:
     def _step(self, source: list[tuple[dict[str, Any], str]], target: list[tuple[dict[str, Any], str]]) -> Change:
         if not source:
             return Change()
-        values, preset = source.pop()
-        target.append((dict(self.settings.user), self.preset))
-        return self._apply(values, preset, strict=set())
+        before = (dict(self.settings.user), self.preset)
+        change = self._apply(*source[-1], strict=set())
+        source.pop()
+        target.append(before)
+        self._gesture = ""
+        self._tell(change)
+        return change
 
-    def _move(self, values: Mapping[str, object], preset: str, strict: set[str]) -> Change:
+    def _move(self, values: Mapping[str, object], preset: str, strict: set[str], gesture: str = "") -> Change:
         before = (dict(self.settings.user), self.preset)
         change = self._apply(values, preset, strict)
         if change.controls or preset != before[1]:
-            self._undo = [*self._undo, before][-MAX_UNDO:]
+            if not gesture or gesture != self._gesture:
+                self._undo = [*self._undo, before][-MAX_UNDO:]
             self._redo.clear()
+            self._gesture = gesture
+        self._tell(change)
         return change
 
     def _apply(self, values: Mapping[str, object], preset: str, strict: set[str]) -> Change:
@@ -186,9 +201,7 @@ class Session:
             for name in self.study.controls
             if before.values[name] != after.values[name] or before.controls[name] != after.controls[name]
         }
-        change = self._follow(moved, after.notices)
-        self._tell(change)
-        return change
+        return self._follow(moved, after.notices)
 
     def _follow(self, moved: set[str], notices: tuple[str, ...] = ()) -> Change:
         study = self.study

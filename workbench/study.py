@@ -120,6 +120,7 @@ class View:
         doc: one line.
         selects: from a key of a clicked point (`x`, `y`, `z`, `customdata`), or a column of a clicked row, to the
             control or alias that it sets.
+        tab: a word or two for where many views are listed.
     """
 
     name: str
@@ -129,6 +130,7 @@ class View:
     equation: str = ""
     doc: str = ""
     selects: Mapping[str, str] = field(default_factory=dict)
+    tab: str = ""
 
 
 @dataclass(frozen=True)
@@ -293,7 +295,7 @@ class Study:
         return function
 
     def view(
-        self, title: str, *, equation: str = "", selects: Mapping[str, str] | None = None
+        self, title: str, *, tab: str = "", equation: str = "", selects: Mapping[str, str] | None = None
     ) -> Callable[[Function], Function]:
         """Something to see. The first view of a study is its hero."""
 
@@ -301,8 +303,9 @@ class Study:
             name = function.__name__
             self._new(name)
             self.views[name] = View(
-                name, title, function, arguments(function), equation, first_line(function), dict(selects or {})
-            )
+                name, title, function, arguments(function), equation, first_line(function), dict(selects or {}),
+                tab or title,
+            )  # fmt: skip
             return function
 
         return add

@@ -90,3 +90,24 @@ def test_running_without_a_runner_or_an_unknown_experiment_is_refused(session):
         session.run("dance")
     with pytest.raises(ControlError, match="nothing to run it with"):
         session.run("climb")
+
+
+def test_who_is_told_of_a_step_can_take_it_back_at_once(session):
+    told = []
+    session.on_change(lambda change: told.append((session.can_undo, session.can_redo)))
+    session.update({"amplitude": 2})
+    session.undo()
+    assert told == [(True, False), (False, True)]
+
+
+def test_a_whole_drag_is_one_step(session):
+    session.update({"amplitude": 1.5})
+    for value in (2.0, 2.5, 3.0):
+        session.update({"amplitude": value}, gesture="drag 1")
+    session.update({"amplitude": 3.5}, gesture="drag 2")
+    session.undo()
+    assert session.value("amplitude") == 3.0
+    session.undo()
+    assert session.value("amplitude") == 1.5
+    session.redo()
+    assert session.value("amplitude") == 3.0

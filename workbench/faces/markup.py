@@ -228,7 +228,7 @@ def provenance(facts: Mapping[str, Any]) -> str:
     """Where a result comes from, in one line that wraps; whole hashes and versions show when pointed at."""
     versions = dict(facts.get("versions") or {})
     threads = facts.get("threads")
-    parts = [("run", str(facts.get("run") or "")[:8], facts.get("run"))]
+    parts: list[tuple[str, Any, Any]] = [("run", str(facts.get("run") or "")[:8], facts.get("run"))]
     parts.append(("preset", facts.get("preset"), None))
     parts.append(("seed", facts.get("seed"), None))
     for one in facts.get("data") or ():

@@ -142,7 +142,7 @@ def synthetic_sequences(
         group=np.array([f"recording {i:0{len(str(recordings - 1))}d}" for i in range(recordings)])[recording],
         is_test=is_test[recording],
         classes=tuple(f"class {c}" for c in range(classes)),
-        name=f"synthetic, {variant}",
+        name=f"synthetic ({variant})",
         handled=tuple(entry for entry in handled if entry.count),
         clock=clock,
         truth=truth,

@@ -22,10 +22,13 @@ let tell = () => {};
 // what is set: one question on its way at a time, the newest one next
 
 const flight = { busy: false, next: null };
+let gesture = ""; // the drag that is going on, so that it is one step to undo
+addEventListener("pointerdown", (e) => { gesture = e.target.matches?.(".as-slider") ? `${e.timeStamp}` : ""; }, true);
+addEventListener("keydown", () => { gesture = ""; }, true);
 function set(values, at) {
   if (flight.busy) { flight.next = [values, at]; return; }
   flight.busy = true;
-  tell({ kind: "set", values, at });
+  tell({ kind: "set", values, at, gesture });
 }
 function landed() {
   flight.busy = false;
@@ -157,6 +160,7 @@ function showControls() {
     if (select && c.samples) {
       select.value = c.samples.includes(c.text) ? c.text : "";
       if (held !== field) field.hidden = !refused && select.value !== "";
+      $(".help", box).textContent = c.about[c.text] || c.doc;
     } else if (select) select.value = c.text;
     $$("input[type=radio]", box).forEach((e) => { e.checked = e.value === c.text; });
     const tick = $("input[type=checkbox]", box);

@@ -48,7 +48,7 @@ FRAME = """
 <script>{{ theme_script }}</script>
 {% endblock %}
 {% block contents %}
-<a class="as-skip" href="#as-main">Skip to the figure</a>
+<a class="as-skip" href="#as-main">Skip to content</a>
 <header class="as-top"><a class="as-brand" href="gallery">{{ logo }}Assay</a>
 <nav class="as-nav" aria-label="Pages"><a href="gallery"{{ here }}>Studies</a></nav><span class="as-fill"></span>
 {{ search }}<button class="as-btn as-btn--quiet as-btn--icon" id="as-theme" aria-label="Switch light and dark"

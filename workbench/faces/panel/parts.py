@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from math_core import LatexError, LatexToMathML
 
+from assay.data import samples
 from workbench.claims import Evidence, Expectation, Judgement, Verdict
 from workbench.controls import Choice, Control, ControlError, Data, Flag, Integer, List, Matrix, Number
 from workbench.faces.markup import number, prose, provenance, rich, stats, table
@@ -100,7 +101,7 @@ def study_facts(study: Study) -> dict[str, Any]:
         "groups": [group for group in groups if group["controls"]],
         "rare": [n for n, c in moving.items() if c.rare],
         "views": [
-            {"name": v.name, "title": v.title, "doc": v.doc, "selects": dict(v.selects),
+            {"name": v.name, "title": v.title, "tab": v.tab, "doc": v.doc, "selects": dict(v.selects),
              "equation": marked(equation(v.equation), moving)}
             for v in study.views.values()
         ],
@@ -136,6 +137,7 @@ def control_facts(session: Session) -> dict[str, dict[str, Any]]:
             facts |= {
                 "samples": [f"sample:{s}" for s in control.samples], "suffixes": ",".join(s for s in control.suffixes),
                 "optional": control.optional, "needs": control.needs,
+                "about": {f"sample:{s}": text for s, text in samples().items() if s in control.samples},
             }  # fmt: skip
         facts["aliases"] = [alias_facts(session, alias) for alias in study.aliases.values() if alias.control == name]
         found[name] = facts

@@ -8,7 +8,7 @@ function build() {
     `<div class="as-eq">${g.equation}</div>` : ""}${g.controls.map(controlHtml).join("")}</div>`).join("");
   const rare = s.rare.length ? `<details class="as-group as-more"><summary>More</summary>${s.rare.map(controlHtml).join("")}</details>` : "";
   const rest = s.views.slice(1);
-  const tabs = rest.map((v, i) => `<button type="button" role="tab" data-tab="${i}">${escaped(v.title)}</button>`).join("");
+  const tabs = rest.map((v, i) => `<button type="button" role="tab" data-tab="${i}">${escaped(v.tab)}</button>`).join("");
   const jobs = s.experiments.map((e) => `<div class="as-job" data-job="${e.name}"></div>`).join("");
   $("#as-acts").innerHTML = `<button class="as-btn" id="as-share" type="button" aria-label="Share link">${ICON.link}<span>Share link</span></button>
     <button class="as-btn" id="as-code" type="button" aria-label="Show as code" aria-expanded="false">${ICON.code}<span>Show as code</span></button>`;
@@ -74,6 +74,9 @@ function arrange() {
   tell({ kind: "show", views: [...S.study.views.slice(0, 1), ...shown].map((v) => v.name) });
 }
 
+const waits = (name) => Object.entries(S.jobs).some(([other, job]) => other !== name && job.state === "running") ?
+  "Waits for its turn" : "A worker starts";
+
 function showJobs(jobs) {
   Object.assign(S.jobs, jobs);
   for (const [name, job] of Object.entries(jobs)) {
@@ -88,10 +91,10 @@ function showJobs(jobs) {
     let below = "";
     if (busy) {
       below = `<div class="as-bar" role="progressbar" aria-valuenow="${percent}" aria-valuemin="0" aria-valuemax="100" aria-label="${title}">
-        <i style="width:${percent}%"></i></div><div class="as-job__line"><span>${escaped(job.state === "queued" ? "Waits for its turn" : job.message || "Begins")}</span>
+        <i style="width:${percent}%"></i></div><div class="as-job__line"><span>${escaped(job.state === "queued" ? waits(name) : job.message || "Begins")}</span>
         <span>${percent} %${job.left ? ` · ${job.left}` : ""}</span></div>`;
     } else if (job.state === "cancelled") {
-      below = `<div class="as-bar as-bar--off"><i style="width:${percent}%"></i></div><p class="as-job__line">Cancelled at ${percent} %; what was finished is kept.</p>`;
+      below = `<div class="as-bar as-bar--off"><i style="width:${percent}%"></i></div><p class="as-job__line">Cancelled${percent < 100 ? ` at ${percent} %` : ""}; what was finished is kept.</p>`;
     } else if (job.error) {
       below = `<p class="as-note as-note--fails">${title} failed: ${escaped(job.error)}</p>${job.log ?
         `<details class="as-log"><summary>Show log</summary><pre>${escaped(job.log)}</pre></details>` : ""}`;

@@ -142,7 +142,7 @@ class StudyFace:
         self._draw(self._visible)
 
     def _on_set(self, message: dict[str, Any]) -> None:
-        self.here.update(dict(message["values"]))
+        self.here.update(dict(message["values"]), gesture=str(message.get("gesture") or ""))
         self.wire.send({"kind": "taken", "at": message.get("at")})
 
     def _on_preset(self, message: dict[str, Any]) -> None:

@@ -80,7 +80,7 @@ def untrained(losses: pd.Series, chance: float) -> NeedsScale | None:
     if worst <= LEARNED * chance:
         return None
     return NeedsScale(
-        f"A net that is compared has a loss of {worst:.2f} nats where guessing has {chance:.2f}: it has not learned.",
+        f"A net has a loss of {worst:.2f} nats; nets are compared once below {LEARNED * chance:.2f}, half of guessing.",
         "assay run lif-frequency-matching --preset full",
     )
 
@@ -122,7 +122,8 @@ def low_to_middle(spectrum: Spectrum, spectra: Spectra) -> Evidence:
     difference = share(spectra.resampled) - null
     estimate = found - float(np.median(null))
     low, high = (float(q) for q in np.percentile(difference, [2.5, 97.5]))
-    note = f"{found:.0%} of it lies below {limit:.1f} Hz, {float(np.median(null)):.0%} with shuffled labels."
+    usual = 100 * float(np.median(null))
+    note = f"{100 * found:.0f} % of it lies below {limit:.1f} Hz, {usual:.0f} % with shuffled labels."
     return Evidence(estimate, (min(low, estimate), max(high, estimate)), "recordings", spectrum.recordings, note)
 
 

@@ -27,10 +27,17 @@ from assay.dynamics import (
 )
 from assay.kernels import lif
 from assay.statistics import cluster_mean
-from workbench.studies.dynamics.lif_frequency_matching.claims import draws, energies, weights, windows
+from workbench.studies.dynamics.lif_frequency_matching.claims import (
+    draws,
+    energies,
+    lowest,
+    untrained,
+    weights,
+    windows,
+)
 from workbench.studies.dynamics.lif_frequency_matching.controls import RESETS, Matching, cutoff_hz, study
 from workbench.studies.dynamics.lif_frequency_matching.experiments import LADDER, SPIKING
-from workbench.study import Result, Stat
+from workbench.study import NeedsScale, Result, Stat
 from workbench.theme import styled
 
 Figure = dict[str, Any]
@@ -127,11 +134,27 @@ def whiskers(points: pd.DataFrame, centre: str = "accuracy") -> dict[str, Any]:
     }  # fmt: skip
 
 
+def accuracy_title(done: pd.DataFrame, wanted: int, reason: NeedsScale | None, dagger: float) -> str:
+    """What the accuracies at hand say, and no more."""
+    if len(done) < wanted:
+        return f"{len(done)} of {wanted} β trained"
+    if reason is not None:
+        return "The nets have not learned enough to be compared"
+    best = done.loc[done.accuracy.idxmax()]
+    rest = done[done.beta != best.beta]
+    if len(rest) and not best.low > rest.high.max():
+        level = rest[rest.high >= best.low].beta
+        also = f", not clearly above {', '.join(f'{b:g}' for b in level)}" if len(level) else ""
+        return f"Accuracy is highest at β = {best.beta:g}{also}; β† is {dagger:.2f}"
+    return f"Accuracy is highest at β = {best.beta:g}; the rule says to stay below {dagger:.2f}"
+
+
 @study.view(
     "Accuracy over β, and the score that should predict it",
+    tab="Accuracy over β",
     equation=r"\mathrm{FMS}(\beta) = \sum_k \overline{\mathrm{DI}}[k]\,\tilde H(\omega_k;\beta)",
 )
-def regions(matching: Matching, sweep: Result | None, betas: tuple[float, ...], beta: float) -> Figure:
+def regions(matching: Matching, sweep: Result | None, betas: tuple[float, ...], beta: float, chance: float) -> Figure:
     """The matching score with its elbow β†, where the elbow lies without information, and the trained accuracies."""
     log_tau = -np.log1p(-matching.betas)
     at = lambda b: float(-np.log1p(-b))  # noqa: E731 - the axis is even in log τ
@@ -163,8 +186,7 @@ def regions(matching: Matching, sweep: Result | None, betas: tuple[float, ...], 
                    hovertemplate="β %{customdata[0]:.3f}<br>%{y:.1f} %<br>spikes a step %{customdata[1]:.2f}, "
                                  "%{customdata[2]:.2f}<extra></extra>")
         )  # fmt: skip
-        best = done.loc[done.accuracy.idxmax()]
-        title = f"Accuracy is highest at β = {best.beta:g}; the rule says to stay below {dagger:.2f}"
+        title = accuracy_title(done, len(set(betas)), untrained(lowest(sweep), chance), dagger)
         subtitle = "Test accuracy with its 95 % interval over recordings. "
     waiting = [b for b in betas if not len(done) or b not in set(done.beta)]
     if waiting:
@@ -195,7 +217,7 @@ def regions(matching: Matching, sweep: Result | None, betas: tuple[float, ...], 
     )  # fmt: skip
 
 
-@study.view("What sets β†: the data or the candidates?")
+@study.view("What sets β†: the data or the candidates?", tab="What sets β†")
 def what_sets_it(ranges: dict[float, Matching], matching: Matching) -> Figure:
     """β† when the highest candidate is another one, on the data, with shuffled labels, and with a flat spectrum."""
     highest = np.array(list(ranges))
@@ -215,7 +237,7 @@ def what_sets_it(ranges: dict[float, Matching], matching: Matching) -> Figure:
         styled("yours", type="scatter", mode="lines+markers", x=x, y=data, name="the data", customdata=highest,
                hovertemplate="highest %{customdata:.3f}<br>β† %{y:.3f}<extra>data</extra>"),
     ]  # fmt: skip
-    cause = "its candidates more than the data" if moved > 2 * distance else "the data more than its candidates"
+    cause = "the data more than its candidates" if distance > moved else "its candidates more than the data"
     return figure(
         traces,
         f"The rule follows {cause}",
@@ -226,7 +248,7 @@ def what_sets_it(ranges: dict[float, Matching], matching: Matching) -> Figure:
     )
 
 
-@study.view("Accuracy by model at a matched cut-off")
+@study.view("Accuracy by model at a matched cut-off", tab="Baselines")
 def ladder(baselines: Result | None, beta: float) -> Figure:
     """Every model on the same recordings and seeds, best first."""
     if baselines is None or not len(baselines.tables["recordings"]):
@@ -262,7 +284,7 @@ def ladder(baselines: Result | None, beta: float) -> Figure:
     )
 
 
-@study.view("One neuron: current, membrane and spikes")
+@study.view("One neuron: current, membrane and spikes", tab="One neuron")
 def neuron(beta: float, threshold: float, reset: str, recording: LabelledSequences) -> Figure:
     """A slow and a fast tone through the neuron."""
     import torch
@@ -289,7 +311,7 @@ def neuron(beta: float, threshold: float, reset: str, recording: LabelledSequenc
     )
 
 
-@study.view("What the spikes do to the filter")
+@study.view("What the spikes do to the filter", tab="Spikes")
 def spike_spectrum(beta: float, threshold: float, reset: str, recording: LabelledSequences, seed: int) -> Figure:
     """Spectra of current, membrane and spikes of one neuron under noise."""
     rng = np.random.default_rng([seed, 5])
@@ -313,7 +335,7 @@ def spike_spectrum(beta: float, threshold: float, reset: str, recording: Labelle
     finding = (
         "Nothing fires"
         if found.rate == 0
-        else f"Spikes carry {abs(excess):.0f} dB {'more' if excess > 0 else 'less'} than the membrane up there"
+        else f"High up, spikes carry {abs(excess):.0f} dB {'more' if excess > 0 else 'less'} than the membrane"
     )
     return figure(
         traces,
@@ -324,7 +346,7 @@ def spike_spectrum(beta: float, threshold: float, reset: str, recording: Labelle
     )
 
 
-@study.view("Measured gain against the formula")
+@study.view("Measured gain against the formula", tab="Gain")
 def measured_gain(gain: Result | None, beta: float, recording: LabelledSequences) -> Figure:
     """Gain of the membrane and of the spikes on single tones, for each reset."""
     omega = np.linspace(0.02, np.pi, 120)
@@ -347,7 +369,7 @@ def measured_gain(gain: Result | None, beta: float, recording: LabelledSequences
     return figure(traces, title, said, xaxis=axis("Frequency (Hz)"), yaxis=axis("Power gain (dB)"))
 
 
-@study.view("Operations and energy, layer by layer")
+@study.view("Operations and energy, layer by layer", tab="Energy")
 def energy(baselines: Result | None, prices: Accounting) -> pd.DataFrame | str:
     """What each layer of each model spends on a window, under the accounting that is set."""
     if baselines is None or not len(baselines.tables["operations"]):
@@ -376,7 +398,7 @@ def energy(baselines: Result | None, prices: Accounting) -> pd.DataFrame | str:
     return table
 
 
-@study.view("Steps between frames")
+@study.view("Steps between frames", tab="Clock")
 def clock(recording: LabelledSequences) -> Figure:
     """When frames really came: a regular clock would be one bar."""
     if recording.clock is None:
@@ -400,7 +422,7 @@ def clock(recording: LabelledSequences) -> Figure:
     )
 
 
-@study.view("What was done about dirty data")
+@study.view("What was done about dirty data", tab="Dirty data")
 def handled(recording: LabelledSequences) -> pd.DataFrame:
     """Every rule, and how much it met."""
     table = pd.DataFrame(
@@ -433,7 +455,7 @@ def numbers(recording: LabelledSequences, spectrum: Spectrum, matching: Matching
     ]
 
 
-@study.view("Cut-offs of your net")
+@study.view("Cut-offs of your net", tab="Your net")
 def own_net(layers: tuple[StoredNeuron, ...], matching: Matching, recording: LabelledSequences) -> pd.DataFrame | str:
     """The decays that a net of yours holds, layer by layer, beside β†."""
     if not layers:
