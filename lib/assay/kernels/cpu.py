@@ -28,7 +28,8 @@ import numba
 __all__ = ["backward", "forward"]
 
 LAUNCHED = numba.get_num_threads()  # threads that Numba has at most
-BLOCK = 4096  # neurons of a block, forwards
+BLOCK = 1024  # neurons of a block, forwards: six rows of them fit a first-level cache
+BACK = 1024  # neurons of a block at most, backwards
 BUFFER = 2**17  # values of a block's membranes that are kept for its way back
 
 Array = NDArray[np.floating[Any]]
@@ -97,6 +98,20 @@ def _slope(x, alpha, turn, kind, one, nought):
     return alpha
 
 
+@numba.njit(inline="always")
+def _slopes(v, th, alpha, turn, kind, one, nought, slopes):
+    """Derivatives of the surrogate along a row: a loop for each kind, for a choice inside would keep it scalar."""
+    size = slopes.size
+    if kind == 0:
+        half = alpha / (one + one)
+        for n in range(size):
+            z = turn * (v[n] - th[n])
+            slopes[n] = half / (one + z * z)
+    else:
+        for n in range(size):
+            slopes[n] = _slope(v[n] - th[n], alpha, turn, kind, one, nought)
+
+
 @numba.njit(parallel=True, cache=True, error_model="numpy")
 def _backward(
     x, beta, gain, threshold, initial, subtract, zero, one, nought, kind, alpha, turn, keep, scaled, d_spikes,
@@ -106,45 +121,57 @@ def _backward(
     for number in numba.prange((neurons + block - 1) // block):
         start = number * block
         size = min(block, neurons - start)
-        b = beta[start : start + size]
-        g = gain[start : start + size]
-        th = threshold[start : start + size]
+        # what a row of neurons carries lies in one array at fixed distances: LLVM then has few overlaps to rule out
+        # before it may vectorise, which it gives up at more than eight
+        rows = np.zeros(8 * BACK, x.dtype)
+        carry = rows[0:size]
+        to_beta = rows[BACK : BACK + size]
+        to_threshold = rows[2 * BACK : 2 * BACK + size]
+        slopes = rows[3 * BACK : 3 * BACK + size]
+        to_v = rows[4 * BACK : 4 * BACK + size]
+        b = rows[5 * BACK : 5 * BACK + size]
+        g = rows[6 * BACK : 6 * BACK + size]
+        th = rows[7 * BACK : 7 * BACK + size]
+        b[:] = beta[start : start + size]
+        g[:] = gain[start : start + size]
+        th[:] = threshold[start : start + size]
         v = np.empty((steps, size), x.dtype)  # before the reset
         u = initial[start : start + size].copy()
         for t in range(steps):
             current = x[t, start : start + size]
             row = v[t]
             for n in range(size):
-                row[n] = b[n] * u[n] + g[n] * current[n]
-                s = one if row[n] >= th[n] else nought
-                u[n] = row[n] - (subtract * th[n] + zero * row[n]) * s
-        carry = np.zeros(size, x.dtype)
-        to_beta = np.zeros(size, x.dtype)
-        to_threshold = np.zeros(size, x.dtype)
+                new = b[n] * u[n] + g[n] * current[n]
+                s = one if new >= th[n] else nought
+                row[n] = new
+                u[n] = new - (subtract * th[n] + zero * new) * s
         for t in range(steps - 1, -1, -1):
             row = v[t]
             current = x[t, start : start + size]
             into = d_x[t, start : start + size]
             from_spikes = d_spikes[t, start : start + size]
             before = v[t - 1] if t > 0 else initial[start : start + size]
+            came = one if t > 0 else nought  # the first state is taken as it is
+            if d_membrane is not None:
+                from_membrane = d_membrane[t, start : start + size]
+                for n in range(size):
+                    carry[n] += from_membrane[n]
+            _slopes(row, th, alpha, turn, kind, one, nought, slopes)
             for n in range(size):
-                above = row[n] - th[n]
-                s = one if above >= nought else nought
+                now = row[n]
                 whole = carry[n]
-                if d_membrane is not None:
-                    whole = whole + d_membrane[t, start + n]
-                to_spike = (from_spikes[n] - keep * (subtract * th[n] + zero * row[n]) * whole) * _slope(
-                    above, alpha, turn, kind, one, nought
-                )
-                to_v = whole - zero * s * whole + to_spike
-                to_threshold[n] -= to_spike + subtract * s * whole
+                s = one if now >= th[n] else nought
+                to_spike = (from_spikes[n] - keep * (subtract * th[n] + zero * now) * whole) * slopes[n]
+                to = whole - zero * s * whole + to_spike
                 past = before[n]
-                if t > 0:
-                    r = one if past >= th[n] else nought
-                    past = past - (subtract * th[n] + zero * past) * r
-                to_beta[n] += to_v * (past - scaled * current[n])
-                into[n] = g[n] * to_v
-                carry[n] = b[n] * to_v
+                r = came if past >= th[n] else nought
+                past = past - (subtract * th[n] + zero * past) * r
+                to_threshold[n] -= to_spike + subtract * s * whole
+                to_beta[n] += to * (past - scaled * current[n])
+                to_v[n] = to
+                carry[n] = b[n] * to
+            for n in range(size):
+                into[n] = g[n] * to_v[n]
         d_beta[start : start + size] = to_beta
         d_threshold[start : start + size] = to_threshold
         d_initial[start : start + size] = carry
@@ -234,7 +261,7 @@ def backward(
     gain = 1 - b if scale_input else np.ones_like(b)
     d_x = torch.empty_like(x)
     d_beta, d_threshold, d_initial = torch.empty_like(beta), torch.empty_like(beta), torch.empty_like(beta)
-    block = max(16, min(BLOCK, BUFFER // max(1, len(x))))
+    block = max(16, min(BACK, BUFFER // max(1, len(x))))
     kernel = _backward_delayed if delayed_reset else _backward
     kernel(
         x.numpy(), b, gain, threshold.numpy(), initial.numpy(), *_flags(real, reset), code, real(alpha),
