@@ -1,19 +1,37 @@
-"""What is known of the kernels on real cards, kept by the command that runs them there."""
+"""What is known of the kernels on real cards, kept by the command that runs them there.
 
+`python tests/assay/kernels/record_gpu.py` compares a kernel with its reference on the card at hand and writes
+`gpu_runs.json` beside this file. A record is of one source of the kernels: it says nothing once that has changed.
+"""
+
+import hashlib
 import json
 from importlib import resources
+from importlib.resources.abc import Traversable
 
-__all__ = ["gpu_status"]
+__all__ = ["gpu_status", "source_hash"]
 
 NOT_YET = "not yet run on a GPU; agrees with its reference in Triton's interpreter, compiles for sm_80 and sm_90."
+FOLDER: Traversable = resources.files("assay.kernels")
+KERNELS = ("lif",)
+
+
+def source_hash() -> str:
+    """SHA-256 of the GPU kernels' source, the same whatever the line ends."""
+    return hashlib.sha256(FOLDER.joinpath("gpu.py").read_text(encoding="utf-8").encode()).hexdigest()
 
 
 def gpu_status() -> dict[str, str]:
-    """From kernel to a sentence on the card that it was run on."""
-    kept = resources.files("assay.kernels").joinpath("gpu_runs.json")
+    """From kernel to a sentence on the card that it was run on; `not yet run on a GPU …` where there was none."""
+    kept = FOLDER.joinpath("gpu_runs.json")
     runs = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
-    found = {}
-    for kernel in ("lif",):
+    now, found = source_hash(), {}
+    for kernel in KERNELS:
         run = runs.get(kernel)
-        found[kernel] = f"run on {run['card']} on {run['date']}: {run['outcome']}." if run else NOT_YET
+        if not run:
+            found[kernel] = NOT_YET
+        elif run["source"] != now:
+            found[kernel] = f"not yet run on a GPU at this source; another one was on {run['card']} on {run['date']}."
+        else:
+            found[kernel] = f"run on {run['card']} on {run['date']}: {run['outcome']}."
     return found
