@@ -69,6 +69,9 @@ def spikingjelly(x: torch.Tensor) -> dict[str, Case]:
     return {"both ways": there_and_back}
 
 
+IN_A_ROW = 4  # a case follows itself: its memory is warm and no other library's threads are still spinning
+
+
 def serve(library: str) -> None:
     torch.set_num_threads(THREADS)
     x = 1.5 * torch.randn(STEPS, NEURONS, generator=torch.Generator().manual_seed(0))
@@ -77,9 +80,12 @@ def serve(library: str) -> None:
     print(f"{name} {metadata.version(name)}, torch {torch.__version__.split('+')[0]}", flush=True)
     for line in sys.stdin:
         case = cases[line.strip()]
-        began = time.perf_counter()
-        case()
-        print(time.perf_counter() - began, flush=True)
+        spent = []
+        for _ in range(IN_A_ROW):
+            began = time.perf_counter()
+            case()
+            spent.append(time.perf_counter() - began)
+        print(min(spent), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,11 @@ block's membranes are computed again instead of kept: what a forward pass leaves
 # ruff: noqa: ANN001, ANN202
 # pyright: reportMissingParameterType=false
 
+import functools
 import math
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +30,20 @@ import numba
 
 __all__ = ["backward", "forward"]
 
-LAUNCHED = numba.get_num_threads()  # threads that Numba has at most
 BLOCK = 1024  # neurons of a block, forwards: six rows of them fit a first-level cache
-BACK = 1024  # neurons of a block at most, backwards
+BACK = 256  # neurons of a block at most, backwards
 BUFFER = 2**17  # values of a block's membranes that are kept for its way back
+
+SMALL = 2**16  # values below which a second thread costs more than it brings
 
 Array = NDArray[np.floating[Any]]
 
 
-@numba.njit(parallel=True, cache=True, error_model="numpy")
-def _forward(x, beta, gain, threshold, initial, subtract, zero, one, nought, spikes, membrane, block):
-    steps, neurons = x.shape
-    for number in numba.prange((neurons + block - 1) // block):
-        start = number * block
-        size = min(block, neurons - start)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _forward(x, beta, gain, threshold, initial, subtract, zero, one, nought, spikes, membrane, block, first, last):
+    steps = x.shape[0]
+    for start in range(first, last, block):
+        size = min(block, last - start)
         u = initial[start : start + size].copy()
         b = beta[start : start + size]
         g = gain[start : start + size]
@@ -57,12 +60,13 @@ def _forward(x, beta, gain, threshold, initial, subtract, zero, one, nought, spi
                 membrane[t, start : start + size] = u
 
 
-@numba.njit(parallel=True, cache=True, error_model="numpy")
-def _forward_delayed(x, beta, gain, threshold, initial, subtract, zero, one, nought, spikes, membrane, block):
-    steps, neurons = x.shape
-    for number in numba.prange((neurons + block - 1) // block):
-        start = number * block
-        size = min(block, neurons - start)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _forward_delayed(
+    x, beta, gain, threshold, initial, subtract, zero, one, nought, spikes, membrane, block, first, last
+):  # fmt: skip
+    steps = x.shape[0]
+    for start in range(first, last, block):
+        size = min(block, last - start)
         u = initial[start : start + size].copy()
         b = beta[start : start + size]
         g = gain[start : start + size]
@@ -112,17 +116,15 @@ def _slopes(v, th, alpha, turn, kind, one, nought, slopes):
             slopes[n] = _slope(v[n] - th[n], alpha, turn, kind, one, nought)
 
 
-@numba.njit(parallel=True, cache=True, error_model="numpy")
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _backward(
     x, beta, gain, threshold, initial, subtract, zero, one, nought, kind, alpha, turn, keep, scaled, d_spikes,
-    d_membrane, d_x, d_beta, d_threshold, d_initial, block,
+    d_membrane, d_x, d_beta, d_threshold, d_initial, block, workspace, first, last,
 ):  # fmt: skip
-    steps, neurons = x.shape
-    for number in numba.prange((neurons + block - 1) // block):
-        start = number * block
-        size = min(block, neurons - start)
-        # what a row of neurons carries lies in one array at fixed distances: LLVM then has few overlaps to rule out
-        # before it may vectorise, which it gives up at more than eight
+    steps = x.shape[0]
+    for start in range(first, last, block):
+        size = min(block, last - start)
+        # what a row of neurons carries lies in one array at fixed distances, which leaves few overlaps to rule out
         rows = np.zeros(8 * BACK, x.dtype)
         carry = rows[0:size]
         to_beta = rows[BACK : BACK + size]
@@ -135,23 +137,20 @@ def _backward(
         b[:] = beta[start : start + size]
         g[:] = gain[start : start + size]
         th[:] = threshold[start : start + size]
-        v = np.empty((steps, size), x.dtype)  # before the reset
+        v = workspace  # before the reset
         u = initial[start : start + size].copy()
         for t in range(steps):
             current = x[t, start : start + size]
-            row = v[t]
+            row = v[t, 0:size]
             for n in range(size):
                 new = b[n] * u[n] + g[n] * current[n]
                 s = one if new >= th[n] else nought
                 row[n] = new
                 u[n] = new - (subtract * th[n] + zero * new) * s
         for t in range(steps - 1, -1, -1):
-            row = v[t]
-            current = x[t, start : start + size]
+            row = v[t, 0:size]
             into = d_x[t, start : start + size]
             from_spikes = d_spikes[t, start : start + size]
-            before = v[t - 1] if t > 0 else initial[start : start + size]
-            came = one if t > 0 else nought  # the first state is taken as it is
             if d_membrane is not None:
                 from_membrane = d_membrane[t, start : start + size]
                 for n in range(size):
@@ -162,30 +161,35 @@ def _backward(
                 whole = carry[n]
                 s = one if now >= th[n] else nought
                 to_spike = (from_spikes[n] - keep * (subtract * th[n] + zero * now) * whole) * slopes[n]
-                to = whole - zero * s * whole + to_spike
-                past = before[n]
-                r = came if past >= th[n] else nought
-                past = past - (subtract * th[n] + zero * past) * r
-                to_threshold[n] -= to_spike + subtract * s * whole
-                to_beta[n] += to * (past - scaled * current[n])
-                to_v[n] = to
-                carry[n] = b[n] * to
+                to_v[n] = whole - zero * s * whole + to_spike
+            if d_beta is not None:
+                current = x[t, start : start + size]
+                before = v[t - 1, 0:size] if t > 0 else initial[start : start + size]
+                came = one if t > 0 else nought  # the first state is taken as it is
+                for n in range(size):
+                    s = one if row[n] >= th[n] else nought
+                    to_threshold[n] -= to_v[n] - carry[n] + (zero + subtract) * s * carry[n]
+                    past = before[n]
+                    r = came if past >= th[n] else nought
+                    past = past - (subtract * th[n] + zero * past) * r
+                    to_beta[n] += to_v[n] * (past - scaled * current[n])
             for n in range(size):
                 into[n] = g[n] * to_v[n]
-        d_beta[start : start + size] = to_beta
-        d_threshold[start : start + size] = to_threshold
+                carry[n] = b[n] * to_v[n]
+        if d_beta is not None:
+            d_beta[start : start + size] = to_beta
+            d_threshold[start : start + size] = to_threshold
         d_initial[start : start + size] = carry
 
 
-@numba.njit(parallel=True, cache=True, error_model="numpy")
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _backward_delayed(
     x, beta, gain, threshold, initial, subtract, zero, one, nought, kind, alpha, turn, keep, scaled, d_spikes,
-    d_membrane, d_x, d_beta, d_threshold, d_initial, block,
+    d_membrane, d_x, d_beta, d_threshold, d_initial, block, first, last,
 ):  # fmt: skip
-    steps, neurons = x.shape
-    for number in numba.prange((neurons + block - 1) // block):
-        start = number * block
-        size = min(block, neurons - start)
+    steps = x.shape[0]
+    for start in range(first, last, block):
+        size = min(block, last - start)
         b = beta[start : start + size]
         g = gain[start : start + size]
         th = threshold[start : start + size]
@@ -231,8 +235,21 @@ def _flags(kind: type, reset: str) -> tuple[Any, Any, Any, Any]:
     return kind(reset == "subtract"), kind(reset == "zero"), kind(1), kind(0)
 
 
-def _use_the_threads_of_torch() -> None:
-    numba.set_num_threads(max(1, min(torch.get_num_threads(), LAUNCHED)))
+@functools.cache
+def _helpers(process: int) -> ThreadPoolExecutor:
+    """Threads of our own: OpenMP's spin between two calls, and PyTorch's and Numba's would do so side by side."""
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="lif")
+
+
+def _share(values: int, neurons: int, scan: Callable[[int, int], None]) -> None:
+    """Let as many threads as PyTorch uses scan a share of the neurons each."""
+    threads = 1 if values < SMALL else max(1, min(torch.get_num_threads(), neurons // 64))
+    size = -(-neurons // threads)
+    shares = [(first, min(neurons, first + size)) for first in range(0, neurons, size)]
+    helped = [_helpers(os.getpid()).submit(scan, *share) for share in shares[1:]]
+    scan(*shares[0])
+    for one in helped:
+        one.result()
 
 
 def forward(
@@ -240,33 +257,44 @@ def forward(
     scale_input: bool, reset: str, delayed_reset: bool,
 ) -> None:  # fmt: skip
     """Fill spikes and membrane (T, N) from contiguous currents (T, N), float32 or float64."""
-    _use_the_threads_of_torch()
     b = beta.detach().numpy()
     gain = 1 - b if scale_input else np.ones_like(b)
     kernel = _forward_delayed if delayed_reset else _forward
-    kernel(
+    given = (
         x.detach().numpy(), b, gain, threshold.detach().numpy(), initial.detach().numpy(), *_flags(b.dtype.type, reset),
         spikes.detach().numpy(), None if membrane is None else membrane.detach().numpy(), BLOCK,
     )  # fmt: skip
+    _share(x.numel(), x.shape[1], lambda first, last: kernel(*given, first, last))
 
 
 def backward(
     x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor | None, *,
     scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, code: int, alpha: float,
+    of_neuron: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Gradients with respect to currents (T, N), decay, threshold and first state (N,)."""
-    _use_the_threads_of_torch()
+    """Gradients with respect to currents (T, N), decay, threshold and first state (N,); those of decay and threshold
+    may be (0,) unless `of_neuron`.
+    """
     b = beta.numpy()
     real = b.dtype.type
     gain = 1 - b if scale_input else np.ones_like(b)
     d_x = torch.empty_like(x)
-    d_beta, d_threshold, d_initial = torch.empty_like(beta), torch.empty_like(beta), torch.empty_like(beta)
+    of_neuron = of_neuron or delayed_reset
+    d_beta, d_threshold = (beta.new_empty(len(beta) if of_neuron else 0) for _ in range(2))
+    d_initial = torch.empty_like(beta)
     block = max(16, min(BACK, BUFFER // max(1, len(x))))
-    kernel = _backward_delayed if delayed_reset else _backward
-    kernel(
+    given = (
         x.numpy(), b, gain, threshold.numpy(), initial.numpy(), *_flags(real, reset), code, real(alpha),
         real(math.pi / 2 * alpha), real(not detach_reset), real(scale_input), d_spikes.numpy(),
-        None if d_membrane is None else d_membrane.numpy(), d_x.numpy(), d_beta.numpy(), d_threshold.numpy(),
-        d_initial.numpy(), block,
+        None if d_membrane is None else d_membrane.numpy(), d_x.numpy(), d_beta.numpy() if of_neuron else None,
+        d_threshold.numpy() if of_neuron else None, d_initial.numpy(), block,
     )  # fmt: skip
+
+    def scan(first: int, last: int) -> None:
+        if delayed_reset:
+            _backward_delayed(*given, first, last)
+        else:
+            _backward(*given, np.empty((len(x), block), real), first, last)
+
+    _share(x.numel(), x.shape[1], scan)
     return d_x, d_beta, d_threshold, d_initial

@@ -89,7 +89,7 @@ def backward_kernel(
     x, beta, threshold, initial, d_spikes, d_membrane, d_x, d_beta, d_threshold, d_initial, checkpoints, chunk_states,
     alpha, turn, steps, neurons, chunk,
     SCALE: tl.constexpr, RESET: tl.constexpr, DETACH: tl.constexpr, DELAYED: tl.constexpr, READ: tl.constexpr,
-    KIND: tl.constexpr, SIZE: tl.constexpr,
+    OF_NEURON: tl.constexpr, KIND: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     n = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     inside = n < neurons
@@ -154,11 +154,13 @@ def backward_kernel(
                 to_v += to_spike
                 to_threshold -= to_spike
                 to_past = 0 * whole
-            to_beta += to_v * (past - current if SCALE else past)
+            if OF_NEURON:
+                to_beta += to_v * (past - current if SCALE else past)
             tl.store(d_x + at, g * to_v, mask=inside)
             carry = b * to_v + to_past
-    tl.store(d_beta + n, to_beta, mask=inside)
-    tl.store(d_threshold + n, to_threshold, mask=inside)
+    if OF_NEURON:
+        tl.store(d_beta + n, to_beta, mask=inside)
+        tl.store(d_threshold + n, to_threshold, mask=inside)
     tl.store(d_initial + n, carry, mask=inside)
 
 
@@ -178,8 +180,11 @@ def forward(
 def backward(
     x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor | None, *,
     scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, code: int, alpha: float,
+    of_neuron: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Gradients with respect to currents (T, N), decay, threshold and first state (N,)."""
+    """Gradients with respect to currents (T, N), decay, threshold and first state (N,); those of decay and threshold
+    mean nothing unless `of_neuron`.
+    """
     steps, neurons = x.shape
     chunk = math.isqrt(steps - 1) + 1
     checkpoints = x.new_empty(((steps + chunk - 1) // chunk, neurons))
@@ -190,6 +195,7 @@ def backward(
         x, beta, threshold, initial, d_spikes, d_spikes if d_membrane is None else d_membrane, d_x, d_beta,
         d_threshold, d_initial, checkpoints, states, alpha, math.pi / 2 * alpha, steps, neurons, chunk,
         SCALE=scale_input, RESET=RESETS[reset], DETACH=detach_reset, DELAYED=delayed_reset,
-        READ=d_membrane is not None, KIND=code, SIZE=BLOCK, num_warps=WARPS, enable_fp_fusion=False,
+        READ=d_membrane is not None, OF_NEURON=of_neuron, KIND=code, SIZE=BLOCK, num_warps=WARPS,
+        enable_fp_fusion=False,
     )  # fmt: skip
     return d_x, d_beta, d_threshold, d_initial

@@ -81,25 +81,33 @@ def _(
 def lif_scan_backward(
     x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor,
     scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, surrogate: str, alpha: float,
+    of_neuron: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Gradients of currents (T, N), decay, threshold and first state (N,); the membrane's may be (0, N)."""
+    """Gradients of currents (T, N), decay, threshold and first state (N,); the membrane's may be (0, N).
+
+    Decay's and threshold's are (0,) unless `of_neuron`: most nets train neither, and they are a third of the work.
+    """
     kinds = {"scale_input": scale_input, "reset": reset, "detach_reset": detach_reset, "delayed_reset": delayed_reset}
+    small = len(beta) if of_neuron else 0
     if x.numel() == 0:
-        return torch.zeros_like(x), torch.zeros_like(beta), torch.zeros_like(beta), torch.zeros_like(beta)
-    of_membrane = d_membrane if len(d_membrane) else None
+        return torch.zeros_like(x), beta.new_zeros(small), beta.new_zeros(small), torch.zeros_like(beta)
     kernels = kernels_for(x)
     assert kernels is not None, "tensors without kernels never reach the operator"
-    return kernels.backward(
-        x, beta, threshold, initial, d_spikes, of_membrane, code=SURROGATES[surrogate].code, alpha=alpha, **kinds
-    )
+    d_x, d_beta, d_threshold, d_initial = kernels.backward(
+        x, beta, threshold, initial, d_spikes, d_membrane if len(d_membrane) else None,
+        code=SURROGATES[surrogate].code, alpha=alpha, of_neuron=of_neuron, **kinds,
+    )  # fmt: skip
+    return d_x, d_beta[:small], d_threshold[:small], d_initial
 
 
 @lif_scan_backward.register_fake
 def _(
     x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor,
     scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, surrogate: str, alpha: float,
+    of_neuron: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    return torch.empty_like(x), torch.empty_like(beta), torch.empty_like(threshold), torch.empty_like(initial)
+    small = beta.shape[0] if of_neuron else 0
+    return torch.empty_like(x), beta.new_empty(small), beta.new_empty(small), torch.empty_like(initial)
 
 
 def keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -111,8 +119,10 @@ def keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> No
 def differentiate(ctx: Any, d_spikes: Tensor, d_membrane: Tensor) -> tuple[Tensor | None, ...]:
     x, beta, threshold, initial = ctx.saved_tensors
     of_membrane = d_membrane.contiguous() if ctx.return_membrane else x.new_empty((0, x.shape[1]))
-    found = lif_scan_backward(x, beta, threshold, initial, d_spikes.contiguous(), of_membrane, *ctx.kinds)
-    return (*found, *[None] * 7)
+    of_neuron = ctx.needs_input_grad[1] or ctx.needs_input_grad[2]
+    found = lif_scan_backward(x, beta, threshold, initial, d_spikes.contiguous(), of_membrane, *ctx.kinds, of_neuron)
+    wanted = [gradient if needed else None for gradient, needed in zip(found, ctx.needs_input_grad, strict=False)]
+    return (*wanted, *[None] * 7)
 
 
 lif_scan.register_autograd(differentiate, setup_context=keep)

@@ -2,6 +2,7 @@
 
 from typing import Literal, overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,6 +12,7 @@ from assay.kernels.surrogates import surrogate_of
 
 __all__ = ["lif"]
 
+KNOWN = (torch.float32, torch.float64)  # to NumPy too
 Reset = Literal["subtract", "zero", "none"]
 SurrogateName = Literal["atan", "sigmoid", "fast_sigmoid", "triangular", "rectangle", "straight_through"]
 
@@ -119,12 +121,16 @@ def over_a_step(name: str, value: float | Tensor, x: Tensor) -> Tensor:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ValueError(f"{name}: got {value!r}; expected a number or a tensor.")
         low = high = float(value)
-        whole = torch.full(step, low, dtype=x.dtype, device=x.device)
+        whole = torch.full((), low, dtype=x.dtype, device=x.device).expand(step)
     within = {"beta": low >= 0 and high <= 1, "threshold": 0 < low < float("inf") and high < float("inf")}
     if not within.get(name, low == low and high == high):
         expected = {"beta": "decays from 0 to 1", "threshold": "finite numbers above 0"}.get(name, "no NaN")
         got = f"{low} to {high}" if low < high else f"{low}"
         raise ValueError(f"{name}: got {got}; expected {expected}.")
+    plain = whole.device.type == "cpu" and not whole.requires_grad and x.dtype in KNOWN
+    if plain and not torch.compiler.is_compiling():
+        # PyTorch would copy in parallel, and its threads then spin for a while beside those of the scan
+        return torch.from_numpy(np.ascontiguousarray(whole.numpy()).reshape(-1))
     return whole.reshape(-1).contiguous()
 
 

@@ -47,6 +47,6 @@ for architecture in (80, 90):
         common = {"SCALE": True, "RESET": reset, "DELAYED": delayed, "SIZE": gpu.BLOCK}
         assert spills(gpu.forward_kernel, FORWARD, {**common, "WRITE": True}, architecture) == 0
         for kind in (0, 1) if reset == 0 else (reset + 1,):
-            more = {**common, "DETACH": False, "READ": True, "KIND": kind}
+            more = {**common, "DETACH": False, "READ": True, "OF_NEURON": True, "KIND": kind}
             assert spills(gpu.backward_kernel, BACKWARD, more, architecture) == 0
     print(f"sm_{architecture}: nothing spills")

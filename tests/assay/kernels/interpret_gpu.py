@@ -28,7 +28,7 @@ for number, (reset, delayed, detach) in enumerate(cases * 2):
     weights = [torch.randn(steps, neurons, generator=rng) for _ in range(2)]
     grads = torch.autograd.grad((want[0] * weights[0]).sum() + (want[1] * weights[1]).sum(), leaves, allow_unused=True)
     found = gpu.backward(
-        *values, *weights, detach_reset=detach, code=surrogate.code, alpha=surrogate.alpha, **kinds
+        *values, *weights, detach_reset=detach, code=surrogate.code, alpha=surrogate.alpha, of_neuron=True, **kinds
     )  # fmt: skip
     for name, a, b in zip(("x", "beta", "threshold", "initial"), found, grads, strict=True):
         b = torch.zeros_like(a) if b is None else b
