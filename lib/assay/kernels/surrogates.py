@@ -64,6 +64,6 @@ def surrogate_of(name: str, alpha: float | None) -> tuple[Surrogate, float]:
         raise ValueError(f"surrogate: got {name!r}; expected one of {', '.join(SURROGATES)}.")
     found = SURROGATES[name]
     sharpness = found.alpha if alpha is None else float(alpha)
-    if not (math.isfinite(sharpness) and sharpness > 0):
+    if not 0 < sharpness < math.inf:
         raise ValueError(f"alpha: got {sharpness:g}; expected a finite number above 0.")
     return found, sharpness
