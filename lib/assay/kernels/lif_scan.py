@@ -57,7 +57,8 @@ def lif(
         threshold: above 0; a number, or a tensor that broadcasts to a step.
         reset: after a spike, subtract the threshold, go to zero, or neither.
         detach_reset: the reset passes no gradient to the spike that caused it.
-        delayed_reset: reset one step later, from whether the state before was at its threshold (snnTorch's timing);
+        delayed_reset: reset one step later, from whether the state before was at its threshold (snnTorch's timing
+            of `subtract`; its `zero` clears the state before the decay instead);
             u[t] is then what is compared with the threshold.
         surrogate: derivative of the step in the backward pass, of v - threshold: `atan`
             (alpha / 2) / (1 + (pi alpha v / 2)^2), alpha 2; `sigmoid` alpha s (1 - s), s = 1 / (1 + exp(-alpha v)),
