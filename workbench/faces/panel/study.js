@@ -103,6 +103,14 @@ function showJobs(jobs) {
     const saves = (job.tables || []).map((t) => `<span>${escaped(t)} <button data-save="${name}/${escaped(t)}" data-form="csv">CSV</button>
       <button data-save="${name}/${escaped(t)}" data-form="json">JSON</button></span>`).join("");
     const stale = job.state === "done" && job.stale ? `<p class="as-job__line">${escaped(job.stale)}</p>` : "";
+    if (busy && box.dataset.state === job.state && $("[role=progressbar]", box)) { // the button in hand stays what it is
+      $("[role=progressbar]", box).setAttribute("aria-valuenow", percent);
+      $("[role=progressbar] i", box).style.width = `${percent}%`;
+      const [now, left] = $$(".as-job__line span", box);
+      now.textContent = job.state === "queued" ? waits(name) : job.message || "Begins";
+      left.textContent = `${percent} %${job.left ? ` · ${job.left}` : ""}`;
+      continue;
+    }
     const open = $(".as-log", box)?.open;
     const held = box.contains(document.activeElement);
     box.dataset.state = job.state;
@@ -117,9 +125,16 @@ function showJobs(jobs) {
   const done = Object.values(S.jobs).filter((j) => j.provenance);
   $(".st-prov").innerHTML = done.length ? done[done.length - 1].provenance : "";
   const running = Object.entries(S.jobs).find(([, j]) => j.state === "running" || j.state === "queued");
-  $(".as-dock__job").innerHTML = running ? `<div class="as-bar"><i style="width:${100 * running[1].fraction}%"></i></div>
+  const place = $(".as-dock__job");
+  if (running && place.dataset.shown === running[0]) {
+    $(".as-bar i", place).style.width = `${100 * running[1].fraction}%`;
+    $(".as-job__line span", place).textContent = running[1].message || "Begins";
+    return;
+  }
+  place.dataset.shown = running ? running[0] : "";
+  place.innerHTML = running ? `<div class="as-bar"><i style="width:${100 * running[1].fraction}%"></i></div>
     <p class="as-job__line"><span>${escaped(running[1].message || "Begins")}</span><button class="as-btn" type="button">Cancel</button></p>` : "";
-  if (running) $(".as-dock__job button").addEventListener("click", () => tell({ kind: "cancel", experiment: running[0] }));
+  if (running) $("button", place).addEventListener("click", () => tell({ kind: "cancel", experiment: running[0] }));
 }
 
 function heard(m) {
