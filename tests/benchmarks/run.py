@@ -4,17 +4,25 @@ A benchmark measures every side in one run, in turns, each in a process and an e
 and writes its table beside this file: the least time of all turns, and the load under which it was measured.
 """
 
+import json
 import os
 import platform
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]
-PEERS = {"snntorch": ["snntorch==1.0.0"], "spikingjelly": ["spikingjelly==2.0.0"], "norse": ["norse==1.1.0"]}
+PEERS = {
+    "snntorch": ["snntorch==1.0.0"],
+    "spikingjelly": ["spikingjelly==2.0.0"],
+    "norse": ["norse==1.1.0"],
+    "mambapy": ["mambapy==1.2.0", "numpy"],
+    "weightwatcher": ["weightwatcher==0.7.7", "setuptools<81"],
+}
 TURNS = 30
 
 
@@ -81,44 +89,198 @@ def processor() -> str:
     return f"{names[0].split(':')[1].strip()}, {os.cpu_count()} cores" if names else platform.processor()
 
 
-def lif() -> str:
-    """The LIF scan: float32, 128 steps, 61,440 neurons."""
-    sides = {library: Side("lif.py", library) for library in ("assay", "snntorch", "spikingjelly")}
-    wanted = dict.fromkeys(pair for r in LIF for pair in (("assay", r.case), (r.beside, r.with_case)))
+CALLED = {
+    "copy": "copy_",
+    "exp": "torch.exp",
+    "svdvals": "torch.linalg.svdvals, float64",
+}  # cases of our own side that ours are compared with
+
+
+def measured(script: str, rows: tuple[Row, ...], turns: int) -> tuple[dict[tuple[str, str], float], str]:
+    """The least seconds of each side's case, and the versions of all sides."""
+    wanted = dict.fromkeys(pair for r in rows for pair in (("assay", r.case), (r.beside, r.with_case)))
+    sides = {library: Side(script, library) for library in dict.fromkeys(library for library, _ in wanted)}
     least = dict.fromkeys(wanted, float("inf"))
     for library, case in wanted:  # the first call compiles
         sides[library].seconds(case)
-    for _ in range(TURNS):
+    for _ in range(turns):
         for library, case in wanted:
             least[library, case] = min(least[library, case], sides[library].seconds(case))
     for side in sides.values():
         side.close()
-    copy = least["assay", "copy"]
+    return least, "; ".join(side.versions for side in sides.values())
+
+
+def peak(script: str, library: str, length: int) -> float:
+    """MiB that a side adds to its process's memory at most, in a process of its own."""
+    command = [interpreter(library), str(HERE / script), library, str(length)]
+    return float(subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=True).stdout)
+
+
+def table(heading: list[str], rows: tuple[Row, ...], least: dict[tuple[str, str], float], versions: str) -> str:
     lines = [
-        "# LIF scan", "",
-        "`make bench` writes this: float32, 128 steps of 61,440 neurons (30 MiB), 2 threads, least of "
-        f"{TURNS} turns. The limit is memory: `copy_` of the input, one read and one write, takes {copy * 1e3:.1f} ms.",
-        "", "| case | ours, ms | beside it | its, ms | ratio | aim | |", "|---|---:|---|---:|---:|---|---|",
-    ]  # fmt: skip
-    for row in LIF:
+        *heading,
+        "",
+        "| case | ours, ms | beside it | its, ms | ratio | aim | |",
+        "|---|---:|---|---:|---:|---|---|",
+    ]
+    for row in rows:
         mine, other = least["assay", row.case], least[row.beside, row.with_case]
         if row.most is not None:
             ratio, aim, met = mine / other, f"at most {row.most:g}×", mine / other <= row.most
         else:
             assert row.least is not None
             ratio, aim, met = other / mine, f"at least {row.least:g}× faster", other / mine >= row.least
-        beside = "copy_" if row.with_case == "copy" else row.beside
         lines.append(
-            f"| {row.title} | {mine * 1e3:.1f} | {beside} | {other * 1e3:.1f} | {ratio:.2f}× | {aim} "
-            f"| {'met' if met else 'missed'} |"
+            f"| {row.title} | {mine * 1e3:.1f} | {CALLED.get(row.with_case, row.beside)} | {other * 1e3:.1f} "
+            f"| {ratio:.2f}× | {aim} | {'met' if met else 'missed'} |"
         )
+    return ended(lines, versions)
+
+
+def ended(lines: list[str], versions: str) -> str:
+    """A table's text, with the machine and the versions that it was measured with."""
     load = ", ".join(f"{v:.2f}" for v in os.getloadavg())
-    versions = "; ".join(side.versions for side in sides.values())
-    lines += ["", f"{processor()}; load {load} (the benchmark's own included). {versions}.", ""]
+    return "\n".join([*lines, "", f"{processor()}; load {load} (the benchmark's own included). {versions}.", ""])
+
+
+def lif() -> str:
+    """The LIF scan: float32, 128 steps, 61,440 neurons."""
+    least, versions = measured("lif.py", LIF, TURNS)
+    heading = [
+        "# LIF scan", "",
+        "`make bench` writes this: float32, 128 steps of 61,440 neurons (30 MiB), 2 threads, least of "
+        f"{TURNS} turns. The limit is memory: `copy_` of the input, one read and one write, takes "
+        f"{least['assay', 'copy'] * 1e3:.1f} ms.",
+    ]  # fmt: skip
+    return table(heading, LIF, least, versions)
+
+
+SELECTIVE_SCAN = (
+    Row("forward, beside its exponentials alone", "forward", "assay", "exp", most=1.7),
+    Row("forward, beside mambapy's parallel scan", "forward", "mambapy", "forward", least=5.0),
+    Row("forward and backward, beside mambapy's parallel scan", "both ways", "mambapy", "both ways", least=3.0),
+)
+
+
+def selective_scan() -> str:
+    """The selective scan: float32, batch 2, 1024 steps, 256 channels, 16 states."""
+    least, versions = measured("selective_scan.py", SELECTIVE_SCAN, TURNS // 3)
+    peaks = []
+    for length in (1024, 2048, 4096):
+        ours, theirs = (peak("selective_scan.py", library, length) for library in ("assay", "mambapy"))
+        peaks.append(f"{length} steps {ours:.0f} MiB (mambapy {theirs:.0f})")
+    heading = [
+        "# Selective scan", "",
+        "`make bench` writes this: float32, batch 2, 1024 steps of 256 channels with 16 states each, 2 threads, least "
+        f"of {TURNS // 3} turns. The exponentials alone are `torch.exp` of as many values, 32 MiB, into a tensor that "
+        "is there: they go through memory, which the scan's own never do.", "",
+        f"What both ways add to the process's memory at most: {', '.join(peaks)}; an input has 1 MiB for 512 steps.",
+    ]  # fmt: skip
+    return table(heading, SELECTIVE_SCAN, least, versions)
+
+
+SPECTRA = (
+    Row("singular values in float64", "spectrum", "assay", "svdvals", least=3.0),
+    Row("all metrics", "metrics", "weightwatcher", "metrics", least=10.0),
+    Row("metrics of the spectrum alone, as WeightWatcher's", "of the spectrum", "weightwatcher", "metrics", least=10.0),
+)
+
+
+def spectra() -> str:
+    """Singular values and metrics of a matrix in the shape of SmolLM2's unembedding."""
+    turns = 3
+    least, versions = measured("spectra.py", SPECTRA, turns)
+    heading = [
+        "# Spectra", "",
+        "`make bench` writes this: a float32 matrix of 49,152 × 576, the shape of SmolLM2's unembedding, 2 threads, "
+        f"least of {turns} turns. All metrics are what `measure_matrix` gives: spectra raw and centred, "
+        "with two power laws each, cosine, IsoScore and the partition function's isotropy, beside WeightWatcher's "
+        "`analyze`, which has those of one spectrum.",
+    ]  # fmt: skip
+    return table(heading, SPECTRA, least, versions)
+
+
+def serving() -> str:
+    """The server: a team at the LIF page."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / "serving.py")], capture_output=True, text=True, cwd=PROJECT, check=True
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    job = "one job running" if found["job runs"] else "THE JOB HAD ENDED"
+    rows = (
+        (f"50 people, a move every 2 s each, {job}: message to figure, p95", 1e3 * found["p95"], 300, "ms"),
+        ("a page until its figure is drawn, warm, in Chromium, median of 7", 1e3 * found["paints"][3], 1500, "ms"),
+        ("100 times a page with three views opened and closed: memory grown by", found["grown"], 30, "MB"),
+        ("pages that live on after that", found["live"], 0, ""),
+        ("one update of a figure", found["update"] / 1e3, 300, "kB"),
+    )  # fmt: skip
+    lines = [
+        "# Serving", "",
+        "`make bench` writes this. Server, worker and the load that is put on them share the machine.", "",
+        "| what | measured | aim | |", "|---|---:|---:|---|",
+        *(
+            f"| {what} | {value:.0f} {unit} | at most {most} {unit} | {'met' if value <= most else 'missed'} |"
+            for what, value, most, unit in rows
+        ),
+        "", f"Moves: {found['moves']}, median {1e3 * found['median']:.0f} ms, longest {1e3 * found['most']:.0f} ms. "
+        f"All 50 without a pause: {found['saturated']:.0f} updates a second; "
+        f"more than 45 is the aim, {'met' if found['saturated'] > 45 else 'missed'}.",
+        "", f"{processor()}.", "",
+    ]  # fmt: skip
     return "\n".join(lines)
 
 
-BENCHMARKS: dict[str, Callable[[], str]] = {"lif": lif}
+LARGEST = 2 * 128_256 * 4096  # bytes of the largest tensor of the checkpoint, as it is stored
+READS = {
+    "report": "a verdict on every tensor",
+    "upcast": "every tensor in float32, one after the other",
+    "unembedding": "the unembedding in float32",
+}
+
+
+def checkpoints() -> str:
+    """A checkpoint of 6 GB: seconds and peak memory of reading it, each in a process of its own."""
+    script = str(HERE / "checkpoints.py")
+
+    def answer(*arguments: str) -> str:
+        command = [sys.executable, script, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=True).stdout
+
+    with tempfile.TemporaryDirectory() as folder:
+        size = int(answer("make", folder))
+        found = {
+            (library, case): json.loads(answer(library, case, folder))
+            for case in READS
+            for library in ("assay", "safetensors")
+        }
+    limit = 3 * LARGEST + 500e6
+    lines = [
+        "# Checkpoints", "",
+        f"`make bench` writes this: {size / 1e9:.2f} GB of bfloat16 in five shards with an index, as a Llama of 9 "
+        f"layers, 1 thread, once. The largest tensor takes {LARGEST / 1e9:.2f} GB as it is stored; the limit is three "
+        "times that and 500 MB, the process itself included.", "",
+        "| what is read | ours, s | safetensors, s | our peak, GB | its peak, GB | limit, GB | |",
+        "|---|---:|---:|---:|---:|---:|---|",
+    ]  # fmt: skip
+    for case, words in READS.items():
+        ours, theirs = found["assay", case], found["safetensors", case]
+        met = "met" if ours["peak"] <= limit else "missed"
+        lines.append(
+            f"| {words} | {ours['seconds']:.1f} | {theirs['seconds']:.1f} | {ours['peak'] / 1e9:.2f} "
+            f"| {theirs['peak'] / 1e9:.2f} | {limit / 1e9:.2f} | {met} |"
+        )
+    versions = "; ".join(found[library, "report"]["version"] for library in ("assay", "safetensors"))
+    return ended(lines, versions)
+
+
+BENCHMARKS: dict[str, Callable[[], str]] = {
+    "checkpoints": checkpoints,
+    "lif": lif,
+    "selective_scan": selective_scan,
+    "serving": serving,
+    "spectra": spectra,
+}
 
 
 def main(names: list[str]) -> int:

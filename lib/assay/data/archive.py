@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.data.sequences import InputError
 
-__all__ = ["MAX_BYTES", "Archive", "check_file", "open_archive"]
+__all__ = ["MAX_BYTES", "Archive", "array_header", "check_file", "open_archive"]
 
 MAX_BYTES = 2 * 1024**3
 MAX_ARRAYS = 64
@@ -104,15 +104,32 @@ def open_archive(path: Path, max_bytes: int = MAX_BYTES) -> Archive:
     return Archive(path, shapes, dtypes)
 
 
+def array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """What the header of an `.npy` file declares; the stream stands behind it then.
+
+    Returns:
+        shape, whether columns come first, and type.
+
+    Raises:
+        ValueError: there is no such header.
+        OSError, zlib.error, zipfile.BadZipFile: it cannot be read.
+    """
+    try:
+        read = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+        return read(stream)
+    except (OSError, zlib.error, zipfile.BadZipFile):
+        raise
+    except Exception as error:  # a damaged header fails in Python's tokenizer, parser or in dtype, each in its way
+        raise ValueError(str(error)) from None
+
+
 def declared(label: str, bundle: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type that a member's header declares, which must be what it stores."""
     name = member.filename.removesuffix(".npy")
     with bundle.open(member) as stream:
         try:
-            version = npy.read_magic(stream)
-            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, _, dtype = read(stream)
-        except (ValueError, EOFError):
+            shape, _, dtype = array_header(stream)
+        except ValueError:
             raise InputError(f"{label}: {name} is not an array; expected arrays written by numpy.savez.") from None
         header = stream.tell()
     if dtype.hasobject:

@@ -14,6 +14,7 @@ from assay.data.opening import open_radar
 from assay.data.radhar import PLAIN, RadarOptions, radar_sequences
 from assay.data.references import content_sha256
 from assay.data.sequences import InputError, LabelledSequences
+from assay.data.shipped_models import MODEL_LINES, model_file
 from assay.data.synthetic import Variant, synthetic_sequences
 
 __all__ = ["RADHAR_SAMPLE", "data_folder", "sample", "sample_version", "samples"]
@@ -37,7 +38,7 @@ def data_folder() -> Path | None:
 
 
 def samples() -> dict[str, str]:
-    """Names of samples, the default first, with one line each."""
+    """Names of samples, the default first, with one line each; models stand in `MODEL_LINES`."""
     return LINES | ({WHOLE: WHOLE_LINE} if whole_radhar() else {})
 
 
@@ -78,6 +79,11 @@ def sample_version(name: str) -> str:
     """
     if name.startswith("synthetic-") and name in LINES:
         return hashlib.sha256(f"{name} {SEED} {synthetic_sequences.__kwdefaults__}".encode()).hexdigest()
+    if name in MODEL_LINES:
+        try:
+            return content_sha256(model_file(name))
+        except ValueError as error:
+            raise InputError(str(error)) from None
     return content_sha256(radar_place(name))
 
 

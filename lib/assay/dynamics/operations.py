@@ -101,7 +101,7 @@ def operation_counts(
     Raises:
         ValueError: an input of another shape.
     """
-    raw = X.detach().float() if isinstance(X, Tensor) else torch.from_numpy(np.asarray(X, dtype=np.float32))
+    raw = X.detach().float() if isinstance(X, Tensor) else torch.tensor(np.asarray(X, dtype=np.float32))
     if raw.ndim not in (3, 5) or min(raw.shape) < 1:
         raise ValueError(f"X must have shape (N, L, F) or (N, L, C, H, W); got {tuple(raw.shape)}.")
     prepared = model.prepare(raw)

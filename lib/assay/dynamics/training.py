@@ -155,7 +155,7 @@ def _sequences(name: str, X: ArrayLike | Tensor) -> Tensor:
 
 
 def _labels(name: str, y: ArrayLike | Tensor, count: int, classes: int) -> Tensor:
-    y = torch.as_tensor(np.asarray(y))
+    y = torch.tensor(np.asarray(y))  # a copy, for PyTorch has no read-only tensors
     if y.shape != (count,) or y.is_floating_point() or y.is_complex():
         raise ValueError(
             f"{name} must hold {count} whole numbers, one class a sample; got shape {tuple(y.shape)}, {y.dtype}."

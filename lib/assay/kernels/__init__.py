@@ -1,6 +1,7 @@
 """Kernels: the inner loops of the methods, each with a reference in plain PyTorch, a CPU and a GPU form."""
 
+from assay.kernels._lif import lif
+from assay.kernels._selective_scan import ScanNorms, selective_scan, selective_scan_norms
 from assay.kernels.gpu_record import gpu_status
-from assay.kernels.lif_scan import lif
 
-__all__ = ["gpu_status", "lif"]
+__all__ = ["ScanNorms", "gpu_status", "lif", "selective_scan", "selective_scan_norms"]

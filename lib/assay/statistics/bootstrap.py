@@ -48,6 +48,12 @@ class Interval:
     method: str
     note: str = ""
 
+    @property
+    def around(self) -> tuple[float, float]:
+        """Ends of the interval of a number, widened where it does not hold its estimate."""
+        estimate = float(self.estimate)
+        return min(float(self.low), estimate), max(float(self.high), estimate)
+
 
 def cluster_bootstrap(
     statistic: Statistic,

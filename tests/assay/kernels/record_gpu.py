@@ -1,9 +1,9 @@
-"""Compare the LIF scan on a CUDA card with its reference on the processor, and keep what came out.
+"""Compare the kernels on a CUDA card with their references on the processor, and keep what came out.
 
     python tests/assay/kernels/record_gpu.py
 
-writes `lib/assay/kernels/gpu_runs.json`, which `assay doctor` reads, once every case agrees: spikes exactly, gradients
-to 1e-5 of the largest.
+writes `lib/assay/kernels/gpu_runs.json`, which `assay doctor` reads, once every case agrees: spikes exactly, outputs
+and gradients to 1e-5 of the largest.
 """
 
 import datetime
@@ -15,20 +15,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from torch.nn.functional import softplus
 
-from assay.kernels import lif
+from assay.kernels import lif, selective_scan, selective_scan_norms
+from assay.kernels._lif.reference import lif_reference
+from assay.kernels._lif.surrogates import SURROGATES
+from assay.kernels._selective_scan.reference import scan_norms_reference, selective_scan_reference
 from assay.kernels.gpu_record import source_hash
-from assay.kernels.reference import lif_reference
-from assay.kernels.surrogates import SURROGATES
 
 PROJECT = Path(__file__).parents[3]
 RECORD = PROJECT / "lib" / "assay" / "kernels" / "gpu_runs.json"
 
 
-SHAPES = ((1, 1), (63, 131), (500, 257), (64, 4099), (17, 33))  # steps, neurons; five, so that none keeps to one kind
+LIF_SHAPES = (
+    (1, 1),
+    (63, 131),
+    (500, 257),
+    (64, 4099),
+    (17, 33),
+)  # steps, neurons; five, so that none keeps to one kind
 
 
-def compare(device: str, shapes: Sequence[tuple[int, int]] = SHAPES) -> str:
+def compare_lif(device: str, shapes: Sequence[tuple[int, int]] = LIF_SHAPES) -> str:
     """Every reset, timing, detachment and surrogate, over shapes in turn; what was compared, in words."""
     turns = itertools.cycle(shapes)
     kinds = list(itertools.product(("subtract", "zero", "none"), (False, True), (False, True), SURROGATES))
@@ -58,19 +66,51 @@ def compare(device: str, shapes: Sequence[tuple[int, int]] = SHAPES) -> str:
     return f"{len(kinds)} cases agree with the reference, spikes exactly and gradients to 1e-5"
 
 
+# batch, length, channels, states; the steps of a segment on a card are 256
+SCAN_SHAPES = ((1, 1, 1, 1), (2, 63, 33, 3), (3, 256, 96, 16), (1, 1000, 257, 17), (2, 515, 64, 40))
+
+
+def compare_selective_scan(device: str, shapes: Sequence[tuple[int, int, int, int]] = SCAN_SHAPES) -> str:
+    """Outputs, norms and gradients, with and without a gate; what was compared, in words."""
+    cases = list(itertools.product(shapes, (False, True)))
+    for number, ((batch, length, channels, states), gated) in enumerate(cases):
+        rng = torch.Generator().manual_seed(number)
+        row, column = (batch, length, channels), (batch, length, states)
+        shape = (row, row, (channels, states), column, column, (channels,), row, (batch, channels, states))
+        values: list[torch.Tensor | None] = [torch.randn(s, generator=rng, dtype=torch.float64).float() for s in shape]
+        values[1], values[2] = softplus(values[1] - 2), -softplus(values[2])
+        values[6] = values[6] if gated else None
+        there = [None if v is None else v.to(device).requires_grad_() for v in values]
+        here = [None if v is None else v.double().requires_grad_() for v in values]
+        found = [*selective_scan(*there, return_state=True)]
+        want = [*selective_scan_reference(*here)]
+        weights = [torch.randn(o.shape, generator=rng) for o in want]
+        sums = [sum((o * w.to(o)).sum() for o, w in zip(outs, weights, strict=True)) for outs in (found, want)]
+        found += torch.autograd.grad(sums[0], [v for v in there if v is not None])
+        want += torch.autograd.grad(sums[1], [v for v in here if v is not None])
+        order = "inf" if gated else "2"
+        found += selective_scan_norms(*there, order=order)[2:4]
+        want += scan_norms_reference(*here[:4], here[-1], gated)
+        for a, b in zip(found, want, strict=True):
+            off = (a.detach().cpu() - b.detach()).abs().max()
+            assert off <= 1e-5 * max(1.0, float(b.detach().abs().max())), (batch, length, channels, states, gated)
+    return f"{len(cases)} cases agree with the reference in float64 to 1e-5, norms and gradients too"
+
+
 def main() -> int:
     if not torch.cuda.is_available():
         print("device: got no CUDA card; expected one, for the record is of a run on it.", file=sys.stderr)
         return 2
-    outcome = compare("cuda")
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=PROJECT, capture_output=True, text=True, check=False)
     runs = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    runs["lif"] = {
-        "card": torch.cuda.get_device_name(), "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "outcome": outcome, "source": source_hash(), "commit": commit.stdout.strip(), "torch": torch.__version__,
-    }  # fmt: skip
+    for kernel, compare in (("lif", compare_lif), ("selective_scan", compare_selective_scan)):
+        runs[kernel] = {
+            "card": torch.cuda.get_device_name(), "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "outcome": compare("cuda"), "source": source_hash(kernel), "commit": commit.stdout.strip(),
+            "torch": torch.__version__,
+        }  # fmt: skip
+        print(f"{kernel} on {runs[kernel]['card']}: {runs[kernel]['outcome']}")
     RECORD.write_text(json.dumps(runs, indent=2) + "\n", encoding="utf-8")
-    print(f"{runs['lif']['card']}: {outcome}")
     return 0
 
 

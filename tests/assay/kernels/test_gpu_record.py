@@ -16,42 +16,46 @@ SCRIPT = Path(__file__).parent / "record_gpu.py"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    shutil.copy(str(gpu_record.FOLDER.joinpath("gpu.py")), tmp_path)
+    for kernel in gpu_record.KERNELS:
+        (tmp_path / f"_{kernel}").mkdir()
+        shutil.copy(str(gpu_record.FOLDER.joinpath(f"_{kernel}", "gpu.py")), tmp_path / f"_{kernel}")
     monkeypatch.setattr(gpu_record, "FOLDER", tmp_path)
     return tmp_path
 
 
 def keep(folder, **changes):
-    run = {"card": "a card", "date": "2026-12-01", "outcome": "all agree", "source": gpu_record.source_hash()}
+    run = {"card": "a card", "date": "2026-12-01", "outcome": "all agree", "source": gpu_record.source_hash("lif")}
     (folder / "gpu_runs.json").write_text(json.dumps({"lif": run | changes}))
 
 
 def test_without_a_record_it_says_that_there_was_no_card(folder):
-    assert gpu_status() == {"lif": gpu_record.NOT_YET}
+    assert gpu_status() == dict.fromkeys(gpu_record.KERNELS, gpu_record.NOT_YET)
 
 
 def test_a_record_of_this_source_names_card_day_and_outcome(folder):
     keep(folder)
-    assert gpu_status() == {"lif": "run on a card on 2026-12-01: all agree."}
+    assert gpu_status()["lif"] == "run on a card on 2026-12-01: all agree."
 
 
 def test_a_record_of_another_source_counts_no_more(folder):
     keep(folder)
-    with (folder / "gpu.py").open("a") as source:
+    with (folder / "_lif" / "gpu.py").open("a") as source:
         source.write("# changed\n")
     assert gpu_status()["lif"].startswith("not yet run on a GPU at this source")
 
 
 def test_line_ends_do_not_make_another_source(folder):
-    before = gpu_record.source_hash()
-    source = folder / "gpu.py"
+    before = gpu_record.source_hash("lif")
+    source = folder / "_lif" / "gpu.py"
     source.write_bytes(source.read_bytes().replace(b"\n", b"\r\n"))
-    assert gpu_record.source_hash() == before
+    assert gpu_record.source_hash("lif") == before
 
 
 def test_the_command_compares_all_that_it_says():
     """On the processor, so that the command is not run for the first time on a card."""
-    assert runpy.run_path(str(SCRIPT))["compare"]("cpu", [(1, 3), (9, 7)]).startswith("72 cases agree")
+    command = runpy.run_path(str(SCRIPT))
+    assert command["compare_lif"]("cpu", [(1, 3), (9, 7)]).startswith("72 cases agree")
+    assert command["compare_selective_scan"]("cpu", [(1, 1, 1, 1), (2, 40, 9, 3)]).startswith("4 cases agree")
 
 
 def test_the_command_wants_a_card(monkeypatch, capsys):

@@ -1,8 +1,6 @@
 """The LIF scan against its reference, spike for spike; gradients against autograd through the reference."""
 
-import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from assay.kernels import gpu_status, lif
-from assay.kernels.reference import lif_reference
-from assay.kernels.surrogates import SURROGATES
+from assay.kernels import lif
+from assay.kernels._lif.reference import lif_reference
+from assay.kernels._lif.surrogates import SURROGATES
 
 RESETS = ("subtract", "zero", "none")
-KEPT = Path(__file__).parent
 
 
 def reference(x, beta, threshold, initial, **kinds):
@@ -68,7 +65,7 @@ kinds = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(kinds, st.sampled_from([1, 2, 63, 500]), st.sampled_from([1, 7, 33]), st.integers(0, 99))
 def test_backward_is_autograd_through_the_reference(kinds, steps, neurons, seed):
     values = drawn(steps, neurons, seed=seed)
@@ -78,10 +75,12 @@ def test_backward_is_autograd_through_the_reference(kinds, steps, neurons, seed)
         assert torch.equal(a, b)
     for a, b in zip(found, expected, strict=True):
         b = torch.zeros_like(a) if b is None else b
-        assert (a - b).abs().max() <= 1e-12 * max(1.0, float(b.abs().max()))
+        scale = b.abs().reshape(-1, neurons).amax(0)  # of a neuron
+        bounded = scale < 1e100  # a reset that is not detached lets some explode over 500 steps
+        assert ((a - b).abs() <= 1e-12 * scale.clamp(min=1))[..., bounded].all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(kinds, st.sampled_from([1, 63, 500]), st.sampled_from([(1,), (5,), (3, 5), (2, 3, 7)]), st.integers(0, 99))
 def test_float32_spikes_are_the_same_and_gradients_close(kinds, steps, shape, seed):
     neurons = int(np.prod(shape))
@@ -93,8 +92,11 @@ def test_float32_spikes_are_the_same_and_gradients_close(kinds, steps, shape, se
     for a, b in zip(outputs, expected_outputs, strict=True):
         assert torch.equal(a.reshape(b.shape), b)
     for a, b in zip(found, expected, strict=True):
-        b = torch.zeros_like(a) if b is None else b.view(a.shape)
-        assert (a - b).abs().max() <= 1e-5 * max(1.0, float(b.abs().max()))
+        a, b = a.reshape(-1, neurons), torch.zeros_like(a) if b is None else b
+        b = b.reshape(-1, neurons)
+        bounded = b.abs().amax(0) < 1e20  # a reset that is not detached lets some neurons explode
+        scale = b[:, bounded].abs().amax() if bounded.any() else 0.0
+        assert ((a - b)[:, bounded].abs() <= 1e-5 * max(1.0, float(scale))).all()
 
 
 @pytest.mark.parametrize("reset", RESETS)
@@ -116,6 +118,43 @@ def test_the_last_membrane_is_where_the_next_window_goes_on(delayed):
     second = lif(x[20:], beta, threshold=threshold, initial=first[1][-1], delayed_reset=delayed)
     assert torch.equal(torch.cat([first[0], second[0]]), spikes)
     assert torch.equal(torch.cat([first[1], second[1]]), membrane)
+
+
+@pytest.mark.parametrize("delayed", [False, True])
+@pytest.mark.parametrize("reset", RESETS)
+def test_a_number_for_all_neurons_is_an_array_of_it(reset, delayed):
+    x, _, _, initial = drawn(9, 33)
+    shared = [torch.tensor(v, dtype=x.dtype) for v in (0.7, 0.9)]
+    own = [v.expand(33).contiguous() for v in shared]
+    own[0] = own[0] + torch.linspace(0, 1e-13, 33)  # what is not quite the same takes the other way
+    kinds = {"reset": reset, "delayed_reset": delayed, "detach_reset": False}
+    for of_neurons in (shared, own):
+        (spikes, membrane), found = gradients(ours(**kinds), [x, *of_neurons, initial])
+        (expected, level), truth = gradients(theirs(**kinds), [x, *(v.expand(33) for v in of_neurons), initial])
+        assert torch.equal(spikes, expected)
+        assert torch.allclose(membrane, level, atol=1e-12)
+        assert torch.allclose(found[0], truth[0], atol=1e-12)
+        for one, other in zip(found[1:3], truth[1:3], strict=True):
+            assert torch.allclose(one.sum(), other.sum(), atol=1e-10)
+
+
+@pytest.mark.parametrize("neurons", [1, 1025, 40_001])
+def test_every_value_is_written_however_the_neurons_are_shared_out(neurons):
+    x, beta, threshold, initial = drawn(5, neurons, torch.float32)
+    out = torch.full_like(x, torch.nan), torch.full_like(x, torch.nan)
+    spikes, membrane = lif(x, beta, threshold=threshold, initial=initial, out=out)
+    expected = reference(x, beta, threshold, initial)
+    assert torch.equal(spikes, expected[0])
+    assert torch.allclose(membrane, expected[1], atol=1e-5)
+
+
+def test_calls_from_several_threads_do_not_disturb_each_other():
+    given = [drawn(64, 2048, seed=seed) for seed in range(8)]
+    alone = [gradients(ours(), values) for values in given]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda values: gradients(ours(), values), given))
+    for one, other in zip(alone, together, strict=True):
+        assert all(torch.equal(a, b) for pair in zip(one, other, strict=True) for a, b in zip(*pair, strict=True))
 
 
 def test_without_reset_it_is_a_first_order_filter():
@@ -240,29 +279,3 @@ def test_bad_input_gets_a_sentence(arguments, sentence):
     arguments = {"x": GOOD, "beta": 0.5} | arguments
     with pytest.raises(ValueError, match=f"^{sentence}"):
         lif(arguments.pop("x"), arguments.pop("beta"), **arguments)
-
-
-def test_the_status_names_a_card_or_says_that_there_was_none():
-    assert set(gpu_status()) == {"lif"}
-    assert gpu_status()["lif"].startswith(("not yet run on a GPU", "run on"))
-
-
-def in_a_process(script, **environment):
-    import os
-
-    done = subprocess.run(
-        [sys.executable, str(KEPT / script)], env={**os.environ, **environment}, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
-    return done.stdout
-
-
-def test_the_gpu_kernels_agree_with_the_reference_in_tritons_interpreter():
-    pytest.importorskip("triton")
-    assert "agree" in in_a_process("interpret_gpu.py", TRITON_INTERPRET="1")
-
-
-def test_the_gpu_kernels_compile_for_two_architectures_and_spill_nothing(tmp_path):
-    pytest.importorskip("triton")
-    assert "sm_90" in in_a_process("compile_gpu.py", TRITON_CACHE_DIR=str(tmp_path))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.statistics import cluster_bootstrap, cluster_mean
+from assay.statistics import Interval, cluster_bootstrap, cluster_mean
 
 
 def clustered(rng: np.random.Generator, clusters: int, size: int, spread: float) -> tuple[np.ndarray, np.ndarray]:
@@ -234,3 +234,11 @@ def test_bad_input_is_one_sentence(call, sentence):
 def test_a_statistic_that_is_not_finite_in_some_resample_is_refused():
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"statistic: not finite in \d+ of 500 resamples"):
         cluster_bootstrap(lambda w: 1 / w[:, 0], np.arange(6), rng=np.random.default_rng(0), resamples=500)
+
+
+@given(*[st.floats(-1e6, 1e6)] * 3)
+def test_the_ends_around_an_estimate_hold_it_and_the_interval(estimate, one, other):
+    ends = sorted((one, other))
+    low, high = Interval(*map(np.float64, (estimate, *ends)), 0.95, 9, 99, "percentile").around
+    assert low <= estimate <= high
+    assert (low, high) == (min(ends[0], estimate), max(ends[1], estimate))

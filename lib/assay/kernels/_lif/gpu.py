@@ -5,7 +5,7 @@ checkpoints from the last to the first. Memory is twice the square root of T tim
 """
 
 # Triton gives kernels their types.
-# ruff: noqa: ANN001, ANN201, ANN202
+# ruff: noqa: ANN001, ANN202
 # pyright: reportMissingParameterType=false, reportGeneralTypeIssues=false, reportCallIssue=false
 
 import math
@@ -38,7 +38,7 @@ def _fires(u, threshold):
 
 @triton.jit
 def _slope(x, alpha, turn, KIND: tl.constexpr):
-    """Derivative of the surrogate; the kinds are numbered in `assay.kernels.surrogates`."""
+    """Derivative of the surrogate; the kinds are numbered in `assay.kernels._lif.surrogates`."""
     if KIND == 0:
         z = turn * x
         return (alpha / 2) / (1 + z * z)

@@ -6,9 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.kernels.lif_operator import RESETS, kernels_for, lif_scan, scan_into
-from assay.kernels.reference import lif_reference
-from assay.kernels.surrogates import surrogate_of
+from assay.back_ends import serves
+from assay.kernels._lif.operators import RESETS, lif_scan, scan_into
+from assay.kernels._lif.reference import lif_reference
+from assay.kernels._lif.surrogates import surrogate_of
+from assay.kernels.dispatch import has_kernels
 
 __all__ = ["lif"]
 
@@ -90,7 +92,9 @@ def lif(
     currents = x.reshape(len(x), -1).contiguous()
     if out is not None:
         return into(out, currents, decay, level, state, x, scale_input, reset, delayed_reset, return_membrane)
-    if kernels_for(currents) is None:
+    if not has_kernels(currents):
+        if not torch.compiler.is_compiling():
+            serves("lif", "reference")
         spikes, membrane = lif_reference(
             currents, decay, level, state, scale_input=scale_input, reset=reset, detach_reset=detach_reset,
             delayed_reset=delayed_reset, surrogate=found, alpha=sharpness,

@@ -1,36 +1,18 @@
 """The LIF scan as PyTorch operators: chosen by device, differentiable, and known to `torch.compile`."""
 
-import functools
-import importlib
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from assay.kernels import cpu
-from assay.kernels.reference import lif_reference
-from assay.kernels.surrogates import SURROGATES
+from assay.kernels._lif import cpu
+from assay.kernels._lif.reference import lif_reference
+from assay.kernels._lif.surrogates import SURROGATES
+from assay.kernels.dispatch import kernels_for
 
-__all__ = ["RESETS", "kernels_for", "lif_scan", "scan_into"]
+__all__ = ["RESETS", "lif_scan", "scan_into"]
 
 RESETS = ("subtract", "zero", "none")
-
-
-@functools.cache
-def gpu_kernels() -> ModuleType | None:
-    """The kernels for GPUs, where Triton is installed."""
-    try:
-        return importlib.import_module("assay.kernels.gpu")
-    except ModuleNotFoundError:
-        return None
-
-
-def kernels_for(x: Tensor) -> ModuleType | None:
-    """The kernels for a tensor; None where the reference has to do."""
-    if x.device.type == "cuda":
-        return gpu_kernels()
-    return cpu if x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) else None
 
 
 def scan_into(
@@ -41,7 +23,7 @@ def scan_into(
     kinds = {"scale_input": scale_input, "reset": reset, "delayed_reset": delayed_reset}
     if x.numel() == 0:
         return
-    if kernels := kernels_for(x):
+    if kernels := kernels_for(x, cpu):
         kernels.forward(x, beta, threshold, initial, spikes, membrane, **kinds)
     else:
         atan = SURROGATES["atan"]
@@ -91,7 +73,7 @@ def lif_scan_backward(
     small = len(beta) if of_neuron else 0
     if x.numel() == 0:
         return torch.zeros_like(x), beta.new_zeros(small), beta.new_zeros(small), torch.zeros_like(beta)
-    kernels = kernels_for(x)
+    kernels = kernels_for(x, cpu)
     assert kernels is not None, "tensors without kernels never reach the operator"
     d_x, d_beta, d_threshold, d_initial = kernels.backward(
         x, beta, threshold, initial, d_spikes, d_membrane if len(d_membrane) else None,

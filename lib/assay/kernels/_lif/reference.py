@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from assay.kernels.surrogates import Surrogate
+from assay.kernels._lif.surrogates import Surrogate
 
 __all__ = ["lif_reference"]
 

@@ -1,12 +1,12 @@
-"""Run in a process of its own with TRITON_INTERPRET=1: the GPU kernels on tensors of the processor, step by step."""
+"""Run in a process of its own with TRITON_INTERPRET=1: the LIF scan for GPUs, step by step on the processor."""
 
 import itertools
 
 import torch
 
-from assay.kernels import gpu
-from assay.kernels.reference import lif_reference
-from assay.kernels.surrogates import SURROGATES
+from assay.kernels._lif import gpu
+from assay.kernels._lif.reference import lif_reference
+from assay.kernels._lif.surrogates import SURROGATES
 
 names = list(SURROGATES)
 cases = list(itertools.product(("subtract", "zero", "none"), (False, True), (False, True)))

