@@ -1,4 +1,4 @@
-.PHONY: run test lint lock bench
+.PHONY: run test test-all lint lock bench
 
 # The workbench on http://localhost:5006; `make run PORT=5007` takes another port
 PORT = 5006
@@ -6,8 +6,13 @@ run:
 	@sh .ci/install run
 	@exec .venv/bin/assay serve --port $(PORT)
 
-# All tests, two at a time; what was skipped is listed with its reason
+# The tests, two at a time; what was skipped is listed with its reason
 test:
+	@sh .ci/install test
+	@exec .venv/bin/python -m pytest -n 2 --dist loadfile -ra -m "not slow"
+
+# And those that take long: compiling for cards, a real tracking server, timings of workers, memory
+test-all:
 	@sh .ci/install test
 	@exec .venv/bin/python -m pytest -n 2 --dist loadfile -ra
 

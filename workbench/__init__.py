@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.batch import run as run
     from workbench.faces.jupyter import explore as explore
+    from workbench.report.exporting import export as export
+    from workbench.report.named import quantity as quantity
 
-__all__ = ["explore"]
+__all__ = ["explore", "export", "quantity", "run"]
+PLACES = {
+    "explore": "workbench.faces.jupyter", "export": "workbench.report.exporting",
+    "quantity": "workbench.report.named", "run": "workbench.batch",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """`explore` is imported when it is first asked for, so that `import workbench` stays fast."""
-    if name == "explore":
-        from workbench.faces.jupyter import explore
-
-        return explore
+    """What is offered is imported when it is first asked for, so that `import workbench` stays fast."""
+    if name in PLACES:
+        return getattr(importlib.import_module(PLACES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,12 @@ from workbench.registry import registry
 from workbench.results import Result, Table
 from workbench.runner import State
 from workbench.session import Change, Session
+from workbench.sweep import Sweep
 
 if TYPE_CHECKING:
     from workbench.runner import Job, Runner
 
-__all__ = ["DEVICES", "Interrupted", "Outcome", "RunFailed", "pick_device", "run", "run_study"]
+__all__ = ["DEVICES", "Interrupted", "Outcome", "RunFailed", "ended", "pick_device", "run", "run_study", "run_sweep"]
 
 DEVICES = ("auto", "cpu", "cuda")
 Progress = Callable[[str, float, str], None]
@@ -243,54 +244,143 @@ def controls_of(session: Session) -> dict[str, Any]:
 
 
 def follow(session: Session, experiment: str, device: str, fresh: bool, on_progress: Progress | None) -> Job:
-    """Start an experiment and wait for its end; Ctrl-C cancels it."""
+    """Start an experiment and wait for a result; Ctrl-C cancels it."""
     title = session.study.experiments[experiment].title
-    ended = threading.Event()
+    said: tuple[float, str] | None = None
 
-    def told(change: Change) -> None:
-        if experiment in change.experiments and change.claims:
-            ended.set()
+    def tick(job: Job) -> None:
+        nonlocal said
+        now = (job.fraction, job.message)
+        if on_progress is not None and now != said:
+            on_progress(title, *now)
+        said = now
 
-    stop = session.on_change(told)
-    try:
-        job = session.run(experiment, device=device, fresh=fresh)
-        said: tuple[float, str] | None = None
-        try:
-            while not ended.wait(0.1):
-                now = (job.fraction, job.message)
-                if on_progress is not None and now != said:
-                    on_progress(title, *now)
-                said = now
-        except KeyboardInterrupt:
-            job.cancel()
-            raise
-    finally:
-        stop()
+    job = ended(session, experiment, device=device, fresh=fresh, tick=tick)
     if job.state is State.CANCELLED:
         raise Interrupted(f"“{title}” was cancelled.")
     if job.state is not State.DONE:
-        raise RunFailed(f"“{title}” failed: {job.error}" if job.fault else job.error, fault=job.fault, log=job.log)
+        raise RunFailed(job.failure(title), fault=job.fault, log=job.log)
     if on_progress is not None:
         on_progress(title, 1.0, "")
     return job
 
 
+def ended(
+    session: Session, experiment: str, *, device: str = "cpu", fresh: bool = False,
+    tick: Callable[[Job], None] = lambda job: None,
+) -> Job:  # fmt: skip
+    """Start an experiment of a session and wait until it has ended and the session knows; Ctrl-C cancels it.
+
+    Args:
+        session: with a runner.
+        experiment: its name.
+        device, fresh: as in `Session.run`.
+        tick: called with the job about ten times a second.
+    """
+    over = threading.Event()
+
+    def told(change: Change) -> None:
+        if experiment in change.experiments and change.claims:
+            over.set()
+
+    stop = session.on_change(told)
+    try:
+        job = session.run(experiment, device=device, fresh=fresh)
+        try:
+            while not over.wait(0.1):
+                tick(job)
+        except KeyboardInterrupt:
+            session.cancel(experiment)
+            raise
+    finally:
+        stop()
+    return job
+
+
+def run_sweep(
+    slug: str,
+    experiment: str | None,
+    axes: Mapping[str, object],
+    *,
+    seeds: int = 1,
+    values: Mapping[str, object] | None = None,
+    preset: str = "standard",
+    device: str = "auto",
+    fresh: bool = False,
+    runner: Runner | None = None,
+    on_progress: Progress | None = None,
+) -> Sweep:
+    """Run an experiment over a grid of control values and seeds, to its end; Ctrl-C cancels what is left.
+
+    Args:
+        slug, experiment, values, preset, device, fresh, runner, on_progress: as in `run_study`; the experiment may be
+            left out where the study has one alone.
+        axes: from control or alias to its values: a sequence, or text such as `0.1:0.9:9`, `0.1, 0.5` or `*`.
+        seeds: how many base seeds each point is run with.
+
+    Raises:
+        UnknownStudy, StudyError: no such study, or it cannot be imported.
+        ControlError: a value, axis, experiment, preset or device that cannot be; nothing is run then.
+        Interrupted: it was cancelled.
+    """
+    study = registry().get(slug)
+    if experiment is None:
+        if len(study.experiments) != 1:
+            known = ", ".join(study.experiments) or "none"
+            raise ControlError("experiment", f"got none; expected one of {known} for a sweep")
+        experiment = next(iter(study.experiments))
+    if runner is None:
+        from workbench.runner import default_runner
+
+        runner = default_runner()
+    sweep = Sweep(
+        study, experiment, runner, axes, seeds, values=values or {}, preset=preset, device=pick_device(device),
+        fresh=fresh,
+    ).start()  # fmt: skip
+    try:
+        while not sweep.wait(0.2):
+            if on_progress is not None:
+                on_progress(study.experiments[experiment].title, sweep.fraction, sweep.message)
+    except KeyboardInterrupt:
+        sweep.cancel()
+        sweep.wait(3)
+        raise
+    if sweep.state is State.CANCELLED:
+        raise Interrupted(f"“{study.experiments[experiment].title}” was cancelled.")
+    if on_progress is not None:
+        on_progress(study.experiments[experiment].title, 1.0, "")
+    return sweep
+
+
+@overload
+def run(
+    slug: str, experiment: str | None = ..., *, sweep: None = ..., preset: str = ..., seed: int | None = ...,
+    device: str = ..., fresh: bool = ..., store: bool = ..., **controls: object,
+) -> Outcome: ...  # fmt: skip
+@overload
+def run(
+    slug: str, experiment: str | None = ..., *, sweep: Mapping[str, object], preset: str = ..., seed: int | None = ...,
+    device: str = ..., fresh: bool = ..., store: bool = ..., **controls: object,
+) -> Sweep: ...  # fmt: skip
 def run(
     slug: str,
     experiment: str | None = None,
     *,
+    sweep: Mapping[str, object] | None = None,
     preset: str = "standard",
     seed: int | None = None,
     device: str = "auto",
     fresh: bool = False,
     store: bool = True,
     **controls: object,
-) -> Outcome:
-    """Run one experiment of a study, or all of them, and judge the claims.
+) -> Outcome | Sweep:
+    """Run one experiment of a study, or all of them, and judge the claims; or one over a grid of values.
 
     Args:
         slug: the study; `-` and `_` are the same.
         experiment: the one to run, after the stages that it needs; all of them when left out.
+        sweep: from control to the values that it takes, such as `{"beta": "0.1:0.9:9", "seed": range(5)}`; every
+            combination is a run of its own.
         preset: `quick`, `standard` or `full`.
         seed: base of every random stream; the study's own when left out.
         device: `auto`, `cpu` or `cuda`.
@@ -306,17 +396,19 @@ def run(
     """
     values = controls if seed is None else {**controls, "seed": seed}
     say = progress_line if sys.stderr is not None and sys.stderr.isatty() else None
-    if store:
-        return run_study(slug, experiment, values, preset=preset, device=device, fresh=fresh, on_progress=say)
-    from workbench.runner import Runner
+    from workbench.runner import Runner, default_runner, worker_count
 
-    runner = Runner(None)
+    runner = default_runner() if store else Runner(None, workers=worker_count(None))
+    how: dict[str, Any] = {
+        "preset": preset, "device": device, "fresh": fresh, "runner": runner, "on_progress": say,
+    }  # fmt: skip
     try:
-        return run_study(
-            slug, experiment, values, preset=preset, device=device, fresh=fresh, runner=runner, on_progress=say
-        )
+        if sweep is not None:
+            return run_sweep(slug, experiment, sweep, values=values, **how)
+        return run_study(slug, experiment, values, **how)
     finally:
-        runner.close()
+        if not store:
+            runner.close()
 
 
 def progress_line(title: str, fraction: float, message: str) -> None:

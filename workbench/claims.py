@@ -26,6 +26,11 @@ class Verdict(StrEnum):
     NEEDS_SCALE = "needs scale"
     NOT_JUDGED = "not judged"
 
+    @property
+    def sign(self) -> str:
+        """Where there is only text."""
+        return {"holds": "✓", "fails": "✕", "inconclusive": "◐", "needs scale": "△", "not judged": "…"}[self.value]
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -178,7 +183,7 @@ class Judgement:
         evidence: what was measured; None when not judged or when it needs scale.
         why: a sentence for *needs scale*, *not judged*, and an *inconclusive* from too few units.
         command: what would decide it, where that is known.
-        stale: the evidence was made with other controls than those set now.
+        stale: a sentence when the evidence was made with other controls than those set now, or by older code.
     """
 
     claim: Claim
@@ -186,7 +191,7 @@ class Judgement:
     evidence: Evidence | None = None
     why: str = ""
     command: str = ""
-    stale: bool = field(default=False, compare=False)
+    stale: str = field(default="", compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """The judgement as plain data."""
@@ -207,7 +212,7 @@ class Judgement:
         }
 
 
-def judge(claim: Claim, outcome: Evidence | NeedsScale, *, stale: bool = False) -> Judgement:
+def judge(claim: Claim, outcome: Evidence | NeedsScale, *, stale: str = "") -> Judgement:
     """The verdict on a claim's outcome."""
     if isinstance(outcome, NeedsScale):
         return Judgement(claim, Verdict.NEEDS_SCALE, why=outcome.reason, command=outcome.command)

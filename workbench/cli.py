@@ -20,24 +20,30 @@ from rich.table import Table as Grid
 from typer.exceptions import TyperException
 
 from workbench.claims import Verdict
+from workbench.cli_report import report
+from workbench.cli_runs import SIGNS, StoreAddress, runs_app
+from workbench.cli_users import users_app
+from workbench.cli_verify import verify
 from workbench.controls import ControlError
 from workbench.registry import UnknownStudy, registry
 from workbench.study import PRESETS, StudyError
 
 if TYPE_CHECKING:
     from workbench.batch import Outcome
+    from workbench.sweep import Sweep
 
 __all__ = ["app", "main"]
-
-SIGNS = {
-    Verdict.HOLDS: ("✓", "green"), Verdict.FAILS: ("✕", "red"), Verdict.INCONCLUSIVE: ("◐", "yellow"),
-    Verdict.NEEDS_SCALE: ("△", "blue"), Verdict.NOT_JUDGED: ("…", "bright_black"),
-}  # fmt: skip
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
     help="Test what machine-learning papers claim, on your own models and data.",
 )  # fmt: skip
+
+
+app.add_typer(users_app, name="users")
+app.add_typer(runs_app)
+app.command()(report)
+app.command()(verify)
 
 
 class Refused(Exception):
@@ -125,7 +131,19 @@ def show(
     out.print(grid)
 
 
-def assignments(settings: Sequence[str]) -> dict[str, object]:
+def choose(**given: str | None) -> None:
+    """Keep what was chosen for jobs where every part of this process finds it."""
+    from workbench.limits import Limits
+    from workbench.runner import worker_count
+
+    for name, value in given.items():
+        if value is not None:
+            os.environ[f"ASSAY_{name.upper()}"] = value
+    Limits.chosen()
+    worker_count(None)
+
+
+def assignments(settings: Sequence[str], field: str = "set") -> dict[str, object]:
     """`name=value` pairs.
 
     Raises:
@@ -135,9 +153,9 @@ def assignments(settings: Sequence[str]) -> dict[str, object]:
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise Refused(f"set: got {text!r}; expected name=value")
+            raise Refused(f"{field}: got {text!r}; expected name=value")
         if name.strip() in values:
-            raise Refused(f"set: {name.strip()} is set twice; expected once")
+            raise Refused(f"{field}: {name.strip()} is set twice; expected once")
         values[name.strip()] = value
     return values
 
@@ -154,12 +172,26 @@ def run(
     seed: Annotated[str | None, typer.Option(help="Base of every random stream.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again even if the result is kept.")] = False,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(help="Run it over values of a control, several of them as a grid.", metavar="NAME=LOW:HIGH:COUNT"),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many base seeds each point of a sweep is run with.")] = 1,
+    workers: Annotated[str | None, typer.Option(help="How many jobs run at once; one a core by default.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Run on the workers of this Dask scheduler.", metavar="tcp://HOST:PORT")
+    ] = None,
+    time_limit: Annotated[str | None, typer.Option(help="End a job after this time, such as 2 h; a day.")] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="End a job that holds more, such as 4 GiB; four fifths of the machine's.")
+    ] = None,
     as_json: Annotated[
         str | None, typer.Option("--json", help="Write the outcome to a file; - prints it.", metavar="FILE")
     ] = None,
+    store: StoreAddress = None,
 ) -> None:
     """Run a study's experiments and judge its claims."""
-    from workbench.batch import run_study
+    from workbench.batch import run_study, run_sweep
 
     check_target(as_json)
     values = assignments(settings or [])
@@ -167,7 +199,22 @@ def run(
         if "seed" in values:
             raise Refused("seed: is set twice; expected once")
         values["seed"] = seed
+    choose(workers=workers, scheduler=scheduler, time_limit=time_limit, memory_limit=memory_limit)
     bar = Bar(quiet=as_json == "-")
+    if sweep or seeds != 1:
+        axes = assignments(sweep or [], "sweep")
+        with bar:
+            found = run_sweep(
+                slug, experiment, axes, seeds=seeds, values=values, preset=preset, device=device, fresh=fresh,
+                on_progress=bar.say,
+            )  # fmt: skip
+        if as_json:
+            write_json(found.as_json(), as_json)
+        if as_json != "-":
+            points_table(found)
+        if found.failed:
+            raise typer.Exit(1)
+        return
     with bar:
         outcome = run_study(slug, experiment, values, preset=preset, device=device, fresh=fresh, on_progress=bar.say)
     if as_json:
@@ -231,16 +278,66 @@ def ledger(outcome: Outcome) -> None:
     out.print(f"\ndigest {data['digest'][:16]} · seed {data['seed']} · preset {data['preset']}", style="dim")
 
 
+def points_table(sweep: Sweep) -> None:
+    """The points of a sweep with the verdicts at each, as a table on standard output."""
+    claims = list(dict.fromkeys(sweep.frame("claims").claim))
+    verdicts = {}
+    for row in sweep.tables["claims"].rows():
+        verdicts[tuple(row[axis.name] for axis in sweep.grid), row["claim"]] = Verdict(row["verdict"])
+    grid = Grid(title="Points", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in (*(axis.name for axis in sweep.grid), *claims, "took", ""):
+        grid.add_column(name, justify="right" if name == "took" else "left")
+    for row in sweep.tables["points"].rows():
+        values = tuple(row[axis.name] for axis in sweep.grid)
+        marks = []
+        for claim in claims:
+            sign, colour = SIGNS[verdicts.get((values, claim), Verdict.NOT_JUDGED)]
+            marks.append(f"[{colour}]{sign}[/]")
+        took = "" if row["took"] != row["took"] else f"{row['took']:.3g} s"
+        grid.add_row(*(f"{v:g}" if isinstance(v, float) else str(v) for v in values), *marks, took, row["error"])
+    out = Console(highlight=False)
+    out.print(grid)
+    out.print("\n" + "  ".join(f"[{c}]{s}[/] {verdict}" for verdict, (s, c) in SIGNS.items()), style="dim")
+
+
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; only this machine by default.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 5006,
+    prefix: Annotated[str, typer.Option(help="Path of a proxy that everything lies below, such as /tools/assay.")] = "",
+    users: Annotated[
+        Path | None, typer.Option(help="Who may sign in; `assay users add` makes the file.", metavar="FILE")
+    ] = None,
+    oidc: Annotated[
+        Path | None, typer.Option(help="TOML file of an OpenID provider that people sign in with.", metavar="FILE")
+    ] = None,
+    roots: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder whose files people may name by their path; repeat it.", metavar="FOLDER"),
+    ] = None,
+    store: StoreAddress = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Dask scheduler whose workers run the jobs.", metavar="ADDRESS")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Jobs that run at once; one a core by default.", min=1)] = None,
+    time_limit: Annotated[str | None, typer.Option(help="End a job after this time, such as 2 h; a day.")] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="End a job that holds more, such as 4 GiB; four fifths of the machine's.")
+    ] = None,
+    upload_limit: Annotated[str | None, typer.Option(help="Largest upload, such as 8 GiB; 2 GiB.")] = None,
+    warm: Annotated[bool, typer.Option("--warm", help="Start the workers now, not with the first job.")] = False,
     browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
 ) -> None:
-    """Serve the dashboards and notebooks."""
-    from workbench.server import serve as start
+    """Serve the dashboards, the notebooks and the API."""
+    choose(
+        scheduler=scheduler, workers=None if workers is None else str(workers), time_limit=time_limit,
+        memory_limit=memory_limit, upload_limit=upload_limit,
+    )  # fmt: skip
+    from workbench.server.serving import serve as start
+    from workbench.uploads import upload_limit as checked_limit
 
-    start(host=host, port=port, open_browser=browser)
+    checked_limit()
+    start(host, port, prefix=prefix, users=users, oidc=oidc, roots=tuple(roots or ()), warm=warm, open_browser=browser)
 
 
 @app.command()

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.controls import ControlError
 from workbench.places import apps_folder, cache_folder, home_folder, notebooks_folder
 
 __all__ = ["Finding", "findings"]
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PACKAGES = ("torch", "numpy", "panel", "bokeh", "plotly", "marimo", "jupyterlab", "distributed", "mlflow")
 
 
@@ -52,9 +52,12 @@ def software() -> Iterator[Finding]:
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     sentence = f"{compiler}." if compiler else "None found; `torch.compile` needs one: install g++. All else works."
     yield Finding(compiler is not None, "C++ compiler", sentence)
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    sentence = f"{browser}." if browser else "None found; the browser tests need one: install the package chromium."
-    yield Finding(browser is not None, "Browser", sentence)
+    from workbench.report.pdf import browser_program
+
+    try:
+        yield Finding(True, "Browser", f"{browser_program()}.")
+    except ControlError:
+        yield Finding(False, "Browser", "None found; the browser tests need one: install the package chromium.")
 
 
 def hardware() -> Iterator[Finding]:

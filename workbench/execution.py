@@ -20,14 +20,17 @@ from typing import Any
 
 import psutil
 
+from assay.back_ends import back_ends
 from workbench.claims import Judgement, Verdict
 from workbench.controls import ControlError, Data
-from workbench.identity import environment, version_of
+from workbench.environment import environment
+from workbench.identity import version_of
+from workbench.kept_figures import keep_figures
 from workbench.registry import registry
 from workbench.reporter import Reporter
 from workbench.result_files import files_folder, read_result, write_result
 from workbench.results import Result
-from workbench.run import Cancelled, LocalRun
+from workbench.run_protocol import Cancelled, LocalRun
 from workbench.snapshot import Snapshot, member_code, raised_on_purpose, settle
 
 __all__ = ["BEGUN", "CANCEL", "LOG", "OWN_VARIABLES", "Order", "Stage", "execute", "read_stage"]
@@ -81,12 +84,13 @@ class Order:
         return cls(**{**data, "stages": tuple(Stage(**stage) for stage in data["stages"])})
 
 
-def execute(order: Order, send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def execute(order: Order, send: Callable[[dict[str, Any]], None], worker: str = "") -> dict[str, Any]:
     """Run an order in this process.
 
     Args:
         order: what to run.
         send: takes messages on how far it is.
+        worker: address of the worker that this process is.
 
     Returns:
         a receipt: `state` (done, failed, cancelled, or stale when the code here is not the caller's), and for a failed
@@ -98,9 +102,11 @@ def execute(order: Order, send: Callable[[dict[str, Any]], None]) -> dict[str, A
             os.environ[name] = order.variables[name]
         else:
             os.environ.pop(name, None)
+    if (folder / BEGUN).exists():  # its process died, and the scheduler gave it to another one
+        return {"state": "failed", "error": "The worker process ended.", "fault": True}
     me = psutil.Process()
     draft = folder / f"{BEGUN}.part"
-    draft.write_text(json.dumps({"pid": me.pid, "created": me.create_time(), "at": time.time()}), encoding="utf-8")
+    draft.write_text(json.dumps({"pid": me.pid, "created": me.create_time(), "worker": worker}), encoding="utf-8")
     draft.replace(folder / BEGUN)
     with captured(folder / LOG), Reporter(order.job, folder / LOG, send) as reporter:
         try:
@@ -141,7 +147,7 @@ def run_stage(order: Order, stage: Stage, snapshot: Snapshot, reporter: Reporter
     )
     forget_peak()
     started, clock = time.time(), time.perf_counter()
-    with reporter.stage(name, folder):
+    with reporter.stage(name, folder), back_ends() as kernels:
         result = snapshot.perform(name, run)
     took = time.perf_counter() - clock
     manifest = write_result(result, folder)
@@ -151,8 +157,11 @@ def run_stage(order: Order, stage: Stage, snapshot: Snapshot, reporter: Reporter
         "started": started,
         "took": took,
         "claims": {j.claim.id: j.as_json() for j in judged(after, name)},
-        "provenance": provenance(snapshot, name, order) | {"started": started, "took": took, "peak_memory": peak()},
+        "provenance": provenance(snapshot, name, order)
+        | {"kernels": {kernel: sorted(forms) for kernel, forms in sorted(kernels.items())}}
+        | {"started": started, "took": took, "peak_memory": peak()},
     }
+    keep_figures(after, name, folder, took)
     draft = folder / f"{STAGE}.part"
     draft.write_text(json.dumps(receipt), encoding="utf-8")
     draft.replace(folder / STAGE)

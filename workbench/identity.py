@@ -14,9 +14,8 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import inspect
-import os
+import pkgutil
 import platform
-import subprocess
 import sys
 import textwrap
 import threading
@@ -25,11 +24,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Code", "THREAD_VARIABLES", "code_of", "content_hash", "environment", "key"]
+__all__ = ["Code", "code_of", "content_hash", "key"]
 
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
-)  # fmt: skip
 OWN = ("assay",)
 
 
@@ -81,11 +77,14 @@ _parsing = threading.Lock()
 
 
 class Code:
-    """The code that a function reaches: its digest, and the packages outside this project that it imports."""
+    """The code that a function reaches: its digest, the packages outside this project that it imports, and the modules
+    of the library.
+    """
 
-    def __init__(self, digest: str, packages: tuple[str, ...]) -> None:
+    def __init__(self, digest: str, packages: tuple[str, ...], modules: tuple[str, ...]) -> None:
         self.digest = digest
         self.packages = packages
+        self.modules = modules
 
 
 class Stripped(ast.NodeTransformer):
@@ -110,6 +109,7 @@ def parsed(source: str) -> ast.Module:
         return ast.parse(textwrap.dedent(source))
 
 
+@functools.cache
 def tree_text(source: str, *, decorators: bool = True) -> str:
     """The syntax tree of a source without docstrings, comments and positions."""
     tree = parsed(source)
@@ -141,9 +141,19 @@ def is_own(name: str) -> bool:
     return name.partition(".")[0] in OWN
 
 
-def imports_of(name: str, source: str) -> Iterator[tuple[str, str | None]]:
+def imports_of(name: str, source: str) -> tuple[tuple[str, str | None], ...]:
     """`(module, imported name or None)` of every import in a module's source, absolute."""
     package = name if (spec := sys.modules.get(name)) and hasattr(spec, "__path__") else name.rpartition(".")[0]
+    return imports_in(source, package)
+
+
+@functools.cache
+def imports_in(source: str, package: str) -> tuple[tuple[str, str | None], ...]:
+    """The imports in a source, relative ones from a package."""
+    return tuple(imported_names(source, package))
+
+
+def imported_names(source: str, package: str) -> Iterator[tuple[str, str | None]]:
     for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -247,6 +257,10 @@ class Closure:
         self.parts[name] = tree_text(source)
         for target, item in imports_of(module, source):
             self.imported(target, item)
+        package = sys.modules.get(module)
+        if module.rpartition(".")[2].startswith("_") and package is not None and hasattr(package, "__path__"):
+            for found in pkgutil.iter_modules(package.__path__, f"{module}."):
+                self.module(found.name)  # a kernel: which of its forms serves is chosen when it runs
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:
@@ -275,7 +289,9 @@ def code_of(function: Callable[..., Any]) -> Code:
     closure = Closure()
     closure.function(function)
     digest = content_hash(closure.parts)
-    return Code(digest, tuple(sorted(p for p in closure.packages if p and p not in (*OWN, "workbench"))))
+    packages = tuple(sorted(p for p in closure.packages if p and p not in (*OWN, "workbench")))
+    modules = tuple(sorted(part.removeprefix("module ") for part in closure.parts if part.startswith("module ")))
+    return Code(digest, packages, modules)
 
 
 @functools.cache
@@ -303,37 +319,3 @@ def key(member: str, controls: Mapping[str, Any], code: Code, device: str = "cpu
     versions = sorted(filter(None, map(version_of, code.packages)))
     python = ".".join(platform.python_version_tuple()[:2])
     return content_hash([member, dict(controls), code.digest, versions, f"python {python}", device])
-
-
-@functools.cache
-def revision() -> str:
-    """The commit of the clone that the code runs from, with `+` when it has uncommitted changes; empty elsewhere."""
-    here = Path(__file__).resolve().parent.parent
-    if not (here / ".git").exists():
-        return ""
-    try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"],
-            cwd=here, capture_output=True, text=True, timeout=10, check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
-
-
-def environment(device: str = "cpu") -> dict[str, Any]:
-    """What the numbers may depend on beside the code: versions, processor, threads, device."""
-    import numpy as np
-    import torch
-
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "platform": f"{platform.system()} {platform.machine()}",
-        "cpu": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(),
-        "thread_variables": {name: os.environ.get(name, "") for name in THREAD_VARIABLES},
-        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
-        "revision": revision(),
-    }

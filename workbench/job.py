@@ -13,8 +13,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from workbench.limits import Limits
 from workbench.results import Result
-from workbench.run import Cancelled
+from workbench.run_protocol import Cancelled
 
 __all__ = ["Bell", "Countdown", "Job", "JobFailed", "Request", "State", "tail_of"]
 
@@ -49,6 +50,8 @@ class Request:
         preset: `quick`, `standard` or `full`.
         device: `cpu` or `cuda`.
         fresh: run again even if the result is kept; earlier stages that are kept are not run again.
+        owner: who asks; empty where nobody signs in.
+        limits: time and memory after which it is ended; no part of what is computed.
     """
 
     study: str
@@ -57,6 +60,8 @@ class Request:
     preset: str = "standard"
     device: str = "cpu"
     fresh: bool = False
+    owner: str = ""
+    limits: Limits = field(default_factory=Limits.chosen)
 
     def as_json(self) -> dict[str, Any]:
         """The request as plain data."""
@@ -128,6 +133,8 @@ class Job:
         fault: it failed by a fault in code and not by its input.
         notice: one sentence when the result could not be kept.
         kept: the result was kept from before; nothing ran.
+        older: what was kept was given by older code or packages, under a key of theirs.
+        holders: those who wait for it; it stops when the last of them lets go.
         provenance: run id, seed, data, code, versions, device, threads, started, took.
     """
 
@@ -146,6 +153,8 @@ class Job:
         self.fault = False
         self.notice = ""
         self.kept = False
+        self.older = False
+        self.holders: set[str] = set()
         self.provenance: dict[str, Any] = {}
         self.log_file: Path | None = None
         self._log = ""
@@ -154,6 +163,10 @@ class Job:
         self._countdown = Countdown()
         self._over = threading.Event()
         self.listeners: list[Callable[[], None]] = []
+
+    def failure(self, title: str) -> str:
+        """One sentence on why it failed; a refused input speaks for itself, a fault is the experiment's of a title."""
+        return f"“{title}” failed: {self.error}" if self.fault else self.error
 
     def __repr__(self) -> str:
         return f"<Job {self.id}: {self.request.study}/{self.request.experiment}, {self.state}>"
@@ -168,9 +181,21 @@ class Job:
         """The end of what the worker printed, with the traceback of a fault."""
         return self._log or (tail_of(self.log_file) if self.log_file else "")
 
-    def cancel(self) -> None:
-        """Ask the job to stop. It is cancelled within two seconds, whatever it does; nothing happens when it ended."""
+    def cancel(self, by: str | None = None) -> bool:
+        """Ask the job to stop. It is cancelled within two seconds, whatever it does; nothing happens when it ended.
+
+        Args:
+            by: the holder who lets go; the job goes on while another one holds it. None stops it for all.
+
+        Returns:
+            it stops, or has ended.
+        """
+        if by is not None:
+            self.holders.discard(by)
+            if self.holders and not self.state.ended:
+                return False
         self._cancel(self)
+        return True
 
     def wait(self, timeout: float | None = None) -> Result:
         """The result, once it is there.

@@ -13,7 +13,7 @@ import psutil
 
 from workbench.job import State
 
-__all__ = ["Record", "is_gone", "process_mark", "read_record"]
+__all__ = ["Record", "is_gone", "is_here", "process_mark", "read_record"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Record:
         claims: from claim to its judgement as plain data, for those that could be judged.
         provenance: what the numbers depend on.
         error: one sentence when it failed.
+        owner: who asked for it; empty where nobody signs in.
+        origin: the run elsewhere that it was imported from; empty for one that was run here.
     """
 
     study: str
@@ -54,6 +56,8 @@ class Record:
     claims: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
+    owner: str = ""
+    origin: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The record as plain data."""
@@ -71,7 +75,7 @@ def read_record(path: Path) -> Record | None:
     """The record in a file; None where there is none that can be read."""
     try:
         return Record.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -81,11 +85,16 @@ def process_mark() -> str:
     return f"{platform.node()}~{me.pid}~{me.create_time():.2f}"
 
 
+def is_here(mark: str) -> bool:
+    """The process of a mark ran on this machine."""
+    return mark.count("~") >= 2 and mark.rsplit("~", 2)[0] == platform.node()
+
+
 def is_gone(mark: str) -> bool:
     """The process of a mark ran on this machine and has ended."""
-    host, number, started = ["", "", "", *mark.rsplit("~", 2)][-3:]
-    if host != platform.node():
+    if not is_here(mark):
         return False
+    _, number, started = mark.rsplit("~", 2)
     try:
         process = psutil.Process(int(number))
         return abs(process.create_time() - float(started)) > 5 or process.status() == psutil.STATUS_ZOMBIE

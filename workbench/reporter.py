@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
+from workbench.progress_log import ProgressLog
 from workbench.results import Column, Table
 
 __all__ = ["Reporter", "journal_tables"]
@@ -39,6 +40,7 @@ class Reporter:
         self._send = send
         self._stage = ""
         self._journal: IO[bytes] | None = None
+        self._progress_log: ProgressLog | None = None
         self._lock = threading.Lock()
         self._rows: list[tuple[str, dict[str, Any]]] = []
         self._said = 0
@@ -62,7 +64,7 @@ class Reporter:
         self._stage, self._said = name, 0
         self._tell({"begun": True})
         with (folder / JOURNAL).open("ab", buffering=0) as journal:
-            self._journal = journal
+            self._journal, self._progress_log = journal, ProgressLog(folder)
             try:
                 yield
             finally:
@@ -93,6 +95,8 @@ class Reporter:
             rows, self._rows = self._rows, []
             progress, self._progress = self._progress, None
             at, self._said = self._said, self._said + len(rows)
+            if progress is not None and self._progress_log is not None:
+                self._progress_log.note(*progress)
             if rows or progress is not None:
                 self._tell({"at": at, "rows": rows, "progress": progress})
 

@@ -80,12 +80,17 @@ def read_result(folder: Path) -> Result:
     """The result that a folder holds.
 
     Raises:
-        DamagedResult: no manifest, another format, or a file that is missing or was changed.
+        DamagedResult: no manifest, another format, or a file that is missing, was changed, or lies elsewhere.
     """
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if manifest["format"] != FORMAT:
             raise DamagedResult(f"{folder}: got a result of format {manifest['format']}; expected {FORMAT}.")
+        parts = {part: list(manifest[part].values()) for part in ("tables", "arrays", "files")}
+        if {place for places in parts.values() for place in places} != manifest["sha256"].keys():
+            raise DamagedResult(f"{folder}: its manifest has not a hash for every file, or one for another.")
+        if not all(Path(place) == Path(part, Path(place).name) for part in parts for place in parts[part]):
+            raise DamagedResult(f"{folder}: its manifest names a file that is not in its folder.")
         for place, sha256 in manifest["sha256"].items():
             if sha256_of(folder / place) != sha256:
                 raise DamagedResult(f"{folder / place}: its content is not what was written.")
@@ -97,7 +102,7 @@ def read_result(folder: Path) -> Result:
         )
     except DamagedResult:
         raise
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+    except (OSError, AttributeError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
         raise DamagedResult(f"{folder}: {error}") from None
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -218,6 +218,15 @@ class Result:
         if name not in self.tables:
             raise KeyError(f"no table {name!r}; there are {', '.join(self.tables) or 'none'}.")
         return self.tables[name].frame
+
+    def fits(self, declared: Mapping[str, Mapping[str, Column]]) -> bool:
+        """It has the tables that an experiment declares, with their columns; docs may differ."""
+
+        def plain(columns: Mapping[str, Column]) -> dict[str, Column]:
+            return {name: replace(column, doc="") for name, column in columns.items()}
+
+        own = {name: plain(table.columns) for name, table in self.tables.items()}
+        return own == {name: plain(columns) for name, columns in declared.items()}
 
     @property
     def digest(self) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import json
 import logging
 import os
 import shutil
@@ -23,22 +22,22 @@ from pathlib import Path
 from typing import Any
 
 from workbench.controls import ControlError
-from workbench.errand import Errand, answer, death_of, end_worker, record_of, take_rows
+from workbench.errand import Errand, answer, answered_elsewhere, attempt, end_worker, record_of, snapshot_of, take_rows
 from workbench.execution import BEGUN, CANCEL, LOG, OWN_VARIABLES, Order, Stage, read_stage
 from workbench.job import Bell, Job, JobFailed, Request, State, tail_of
 from workbench.record import Record
-from workbench.registry import registry
 from workbench.reporter import journal_tables
 from workbench.result_files import read_result
 from workbench.results import Result, Table
-from workbench.snapshot import Snapshot, settle
+from workbench.snapshot import Snapshot
 from workbench.store import Store, StoreError
-from workbench.worker_pool import PoolError, WorkerPool, aside, unless
+from workbench.worker_cluster import ClusterPool
+from workbench.worker_pool import Pool, PoolError, WorkerPool, aside, unless
 
 __all__ = ["Job", "JobFailed", "Request", "Runner", "State", "default_runner"]
 
-DEVICES = ("cpu", "cuda")
 PATIENCE = 0.8
+MOST_AT_ONCE = 256
 JOBS_REMEMBERED = 200
 
 
@@ -47,13 +46,18 @@ class Runner:
 
     Args:
         store: where results are looked for and kept; None keeps nothing beyond this process.
-        workers: how many processes; a job has one of them for itself.
+        workers: how many processes at most; a job has one for itself, and each is started when it is first needed.
+            With a scheduler, how many jobs are handed out at once.
+        scheduler: address of a Dask scheduler whose workers run the jobs, in the place of processes of our own.
         warm: start them now.
     """
 
-    def __init__(self, store: Store | None, *, workers: int = 1, warm: bool = False) -> None:
+    def __init__(
+        self, store: Store | None, *, workers: int = 1, scheduler: str | None = None, warm: bool = False
+    ) -> None:
         self.store = store
-        self._workers = workers
+        self.workers = workers
+        self._scheduler = scheduler
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
         self._errands: dict[str, Errand] = {}
@@ -62,9 +66,10 @@ class Runner:
         self._bell = Bell()
         self._closed = False
         self._place: Path | None = None
-        self._pool: WorkerPool | None = None
+        self._pool: Pool | None = None
         self._loop = asyncio.new_event_loop()
         self._slots = asyncio.Semaphore(workers)
+        self._at_once = 0
         self._starting = asyncio.Lock()
         self._thread: threading.Thread | None = None
         if warm:
@@ -72,37 +77,59 @@ class Runner:
 
     # what others call
 
-    def submit(self, request: Request) -> Job:
+    def submit(self, request: Request, by: str = "") -> Job:
         """Ask for an experiment.
 
         An equal request that is queued or running is joined; a result that is kept answers at once unless the request
         is fresh. Earlier stages that are not kept are run first.
 
+        Args:
+            request: what to run.
+            by: who holds the job from now on; see `Job.cancel`.
+
         Raises:
             ControlError: no such experiment, or a value or input that cannot be.
         """
-        study = registry().get(request.study)
-        name = request.experiment
-        if name not in study.experiments:
-            known = ", ".join(study.experiments) or "none"
-            raise ControlError("experiment", f"got {name!r}; expected one of {known}")
-        if request.device not in DEVICES:
-            raise ControlError("device", f"got {request.device!r}; expected one of {', '.join(DEVICES)}")
-        snapshot = Snapshot(study, settle(study, request.values, request.preset), device=request.device)
-        key = snapshot.key(name)
+        snapshot = snapshot_of(request)
+        key = snapshot.key(request.experiment)
         with self._lock:
             if self._closed:
                 raise RuntimeError("The runner is closed.")
             for job in self._jobs.values():
                 if job.key == key and not job.state.ended:
+                    job.holders.add(by)
                     return job
             job = Job(request, key, self._cancel, self._bell)
+            job.holders.add(by)
             self._remember(job)
         try:
             self._answer(job, snapshot)
         except BaseException:
             self._forget(job)
             raise
+        return job
+
+    def recall(self, request: Request) -> Job | None:
+        """The job of a result that is kept, ended; None where there is none. Nothing is run.
+
+        Where none is kept of the code and packages of now, the newest that others gave stands in, as long as it has
+        the tables that the experiment declares now; its job says `older`.
+
+        Raises:
+            ControlError: no such experiment, or a value or input that cannot be.
+        """
+        if self.store is None:
+            return None
+        snapshot = snapshot_of(request)
+        asked = record_of(snapshot, request.experiment)
+        kept = self.store.find(request.study, request.experiment, asked.key) or self.store.older(asked)
+        if kept is None or not kept.result.fits(snapshot.study.experiments[request.experiment].tables):
+            return None
+        job = Job(request, kept.record.key, self._cancel, self._bell)
+        job.older = kept.record.key != asked.key
+        with self._lock:
+            self._remember(job)
+        answer(job, kept)
         return job
 
     def jobs(self) -> list[Job]:
@@ -173,6 +200,8 @@ class Runner:
         for stage in order.stages:
             (folder / stage.experiment).mkdir(parents=True)
         errand = Errand(job, snapshot, order)
+        if self.store is not None and not job.request.fresh:  # here and not in the loop, where jobs keep their order
+            errand.elsewhere = self.store.elsewhere(study.slug, name, job.key) is not None
         loop = self._running()
         self._errands[job.id] = errand
         asyncio.run_coroutine_threadsafe(self._carry_out(errand), loop)
@@ -233,7 +262,7 @@ class Runner:
         except PoolError as error:
             logging.getLogger(__name__).warning("%s", error)
 
-    async def _workers_ready(self) -> WorkerPool:
+    async def _workers_ready(self) -> Pool:
         async with self._starting:
             if self._pool is None or not self._pool.alive:
                 if self._pool is not None:
@@ -242,7 +271,12 @@ class Runner:
                     opening = asyncio.ensure_future(aside(self._open_store, self.store))
                     self._tasks.add(opening)
                     opening.add_done_callback(self._tasks.discard)
-                pool = WorkerPool(self._workers, self._workplace() / "host", self._heard)
+                folder = self._workplace() / "host"
+                pool = (
+                    WorkerPool(1, folder, self._heard)
+                    if self._scheduler is None
+                    else ClusterPool(self._scheduler, folder, self._heard)
+                )
                 await pool.start()
                 self._pool = pool
             return self._pool
@@ -261,12 +295,16 @@ class Runner:
         self._tasks.add(task)
         job.log_file = errand.folder / LOG
         try:
+            if errand.elsewhere and self.store is not None and await answered_elsewhere(errand, self.store):
+                return
             if await unless(self._slots.acquire(), errand.stop):
+                self._at_once += 1
                 try:
                     begun = asyncio.ensure_future(aside(self._begin, errand))
                     receipt = await self._perform(errand)
                     await self._settle(errand, receipt, begun)
                 finally:
+                    self._at_once -= 1
                     self._slots.release()
             else:
                 job.end(State.CANCELLED)
@@ -287,11 +325,12 @@ class Runner:
         try:
             if not await unless(asyncio.shield(starting), errand.stop):
                 return {"state": "cancelled"}
-            receipt = await self._attempt(errand, starting.result(), 1)
+            starting.result().grow(self._at_once)
+            receipt = await attempt(errand, starting.result(), 1, self._patience)
             if receipt["state"] == "stale":  # the worker holds code from before an edit: a new one reads it anew
-                await aside(end_worker, errand)
+                await end_worker(errand, starting.result())
                 (errand.folder / BEGUN).unlink(missing_ok=True)
-                receipt = await self._attempt(errand, starting.result(), 2)
+                receipt = await attempt(errand, starting.result(), 2, self._patience)
         except PoolError as error:
             return {"state": "failed", "error": str(error), "fault": True}
         if receipt["state"] == "stale":
@@ -301,40 +340,9 @@ class Runner:
             return {"state": "failed", "error": sentence, "fault": True}
         return receipt
 
-    async def _attempt(self, errand: Errand, pool: WorkerPool, number: int) -> dict[str, Any]:
-        future = pool.submit(f"{errand.job.id}-{number}", errand.order.as_text())
-
-        async def outcome() -> str:
-            return await future
-
-        result = asyncio.ensure_future(outcome())
-        asked = asyncio.ensure_future(errand.stop.wait())
-        try:
-            while not result.done():
-                await asyncio.wait({result, asked}, timeout=0.5, return_when=asyncio.FIRST_COMPLETED)
-                if errand.stop.is_set():
-                    await asyncio.wait({result}, timeout=0.1 if self._closed else PATIENCE)
-                    if not result.done():
-                        await aside(end_worker, errand)
-                        return {"state": "cancelled"}
-                if not pool.alive:
-                    return {
-                        "state": "failed",
-                        "error": "The process that holds the workers ended.",
-                        "fault": True,
-                    }
-            try:
-                return json.loads(result.result())
-            except Exception as error:
-                if errand.stop.is_set():
-                    return {"state": "cancelled"}
-                return {"state": "failed", "error": await death_of(errand, pool, error), "fault": True}
-        finally:
-            asked.cancel()
-            if not result.done():
-                result.cancel()
-                with contextlib.suppress(Exception):
-                    await asyncio.wait_for(future.cancel(), 0.5)
+    def _patience(self) -> float:
+        """Seconds that a job has to stop by itself."""
+        return 0.1 if self._closed else PATIENCE
 
     def _heard(self, message: dict[str, Any]) -> None:
         """A worker says how far a job is."""
@@ -385,7 +393,7 @@ class Runner:
         if self.store is None:
             return
         job = errand.job
-        record = replace(record_of(errand.snapshot, job.request.experiment, job), state=State.RUNNING)
+        record = replace(record_of(errand.snapshot, job.request.experiment, job.started), state=State.RUNNING)
         try:
             errand.record = self.store.begin(replace(record, started=time.time()))
         except StoreError as error:
@@ -400,7 +408,7 @@ class Runner:
             facts = read_stage(folder)
             if facts is None:
                 continue
-            record = record_of(errand.snapshot, stage.experiment, job)
+            record = record_of(errand.snapshot, stage.experiment, job.started)
             record = replace(
                 record, state=State.DONE, started=facts["started"], took=facts["took"], digest=facts["digest"],
                 claims=facts["claims"], provenance=facts["provenance"],
@@ -448,8 +456,9 @@ class Runner:
         await asyncio.sleep(0)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=8)
-        if self._pool is not None:
-            await self._pool.stop()
+        async with self._starting:  # a pool that is on its way is ended too
+            if self._pool is not None:
+                await self._pool.stop()
 
 
 _default: tuple[Path, Runner] | None = None
@@ -465,8 +474,23 @@ def default_runner() -> Runner:
             return _default[1]
         if _default is not None:
             _default[1].close()
-        _default = store.folder, Runner(store)
+        scheduler = os.environ.get("ASSAY_SCHEDULER") or None
+        _default = store.folder, Runner(store, workers=worker_count(scheduler), scheduler=scheduler)
         return _default[1]
+
+
+def worker_count(scheduler: str | None) -> int:
+    """How many jobs run at once: `ASSAY_WORKERS`, or one a core; all that come where a cluster shares them out.
+
+    Raises:
+        ControlError: the variable is no such number.
+    """
+    given = os.environ.get("ASSAY_WORKERS", "")
+    if not given:
+        return len(os.sched_getaffinity(0)) if scheduler is None else MOST_AT_ONCE
+    if not given.isdigit() or not 1 <= int(given) <= MOST_AT_ONCE:
+        raise ControlError("workers", f"got {given[:40]!r}; expected a whole number from 1 to {MOST_AT_ONCE}")
+    return int(given)
 
 
 @atexit.register

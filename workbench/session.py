@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import threading
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,11 @@ from workbench.claims import Judgement, Verdict
 from workbench.controls import ControlError, Data
 from workbench.pool import POOL, Pool
 from workbench.results import Result
-from workbench.runner import Request, State
+from workbench.runner import Request
 from workbench.snapshot import Settings, Shown, Snapshot, aliases_in, settle
 from workbench.sources import portable
 from workbench.study import Study
+from workbench.visitors import LOCAL, Visitor
 
 if TYPE_CHECKING:
     from workbench.runner import Job, Runner
@@ -74,7 +76,7 @@ class Session:
         runner: runs experiments; without one nothing can be run.
         values: what is set at the start, as values or text.
         preset: `quick`, `standard` or `full`.
-        roots: folders that paths must lie in; None allows any path.
+        visitor: who it is; what they may read and run.
         pool: where prepared values are kept.
         strict: refuse values at the start that the data do not allow, instead of falling back with a notice.
 
@@ -89,15 +91,15 @@ class Session:
         *,
         values: Mapping[str, object] | None = None,
         preset: str = "standard",
-        roots: tuple[Path, ...] | None = None,
+        visitor: Visitor = LOCAL,
         pool: Pool = POOL,
         strict: bool = True,
     ) -> None:
         self.study = study
         self.runner = runner
-        self.roots = roots
+        self.visitor = visitor
         self.pool = pool
-        self.settings = settle(study, values, preset, strict=strict, pool=pool, roots=roots)
+        self.settings = settle(study, values, preset, strict=strict, pool=pool, roots=self.roots)
         self.held: dict[str, Held] = {}
         self._unsubscribe: dict[str, Callable[[], None]] = {}
         self._listeners: list[Callable[[Change], None]] = []
@@ -105,6 +107,12 @@ class Session:
         self._redo: list[tuple[dict[str, Any], str]] = []
         self._gesture = ""
         self._lock = threading.RLock()
+        self.id = f"{visitor.name}/{uuid.uuid4().hex}"
+
+    @property
+    def roots(self) -> tuple[Path, ...] | None:
+        """Folders that paths must lie in; None allows any path."""
+        return self.visitor.roots
 
     # what was set
 
@@ -265,7 +273,7 @@ class Session:
         return tuple(e for e in self.study.reached_experiments(view) if e not in self.held)
 
     def stale(self, member: str) -> str:
-        """A sentence that names the control that moved since the result under a member was made; empty when none."""
+        """A sentence when the result under a member is not of now: a control moved, or older code gave it."""
         with self._lock:
             held = {e: self.held[e] for e in self.study.reached_experiments(member) if e in self.held}
             if member in self.held:
@@ -276,62 +284,99 @@ class Session:
                 if then != now:
                     control = self.study.controls[name]
                     return f"Made with {control.label} {control.text(then)}; it is {control.text(now)} now."
+        if any(one.job.older for one in held.values()):
+            return "Made by older code, or with older packages; running it again gives what today’s do."
         return ""
 
     # what is run
 
     def stages(self, experiment: str) -> list[str]:
         """The experiments to run for one, earlier stages first; what has a complete result here is left out."""
-        snapshot = self.snapshot
         order = [*(e for e in self.study.experiments if e in self.study.reached_experiments(experiment)), experiment]
-        return [
-            e
-            for e in order
-            if e == experiment
-            or e not in self.held
-            or not self.held[e].result.complete
-            or self.held[e].key != snapshot.key(e)
-        ]
+        return [e for e in order if e == experiment or not self.current(e)]
+
+    def current(self, experiment: str) -> bool:
+        """Its result here is complete, and is of what is set now, by the code of now."""
+        held = self.held.get(experiment)
+        return held is not None and held.result.complete and held.key == self.snapshot.key(experiment)
 
     def run(self, experiment: str, *, device: str = "cpu", fresh: bool = False) -> Job:
         """Start an experiment; earlier stages that are missing are run first by the same job.
 
         Raises:
-            ControlError: no such experiment, or an input that is not there.
+            ControlError: no such experiment, an input that is not there, or a visitor who may not run.
         """
+        self.visitor.check_may_run()
+        request, settings, key = self._request(experiment, device, fresh)
+        if self.runner is None:
+            raise ControlError("experiment", f"got {experiment!r}; this session has nothing to run it with")
+        job = self.runner.submit(request, self.id)
+        self._hold(experiment, job, settings, key)
+        if len(job.holders) > 1 and not job.state.ended:
+            self._tell(Change(notices=(f"“{self.study.experiments[experiment].title}” ran already; you joined it.",)))
+        return job
+
+    def cancel(self, experiment: str) -> bool:
+        """Let go of the job of an experiment, which stops unless somebody else waits for it too.
+
+        Returns:
+            it stops, or there is none.
+        """
+        held = self.held.get(experiment)
+        if held is None or held.job.cancel(self.id):
+            return True
+        title = self.study.experiments[experiment].title
+        self._tell(Change(notices=(f"“{title}” goes on, for somebody else waits for it too.",)))
+        return False
+
+    def recall(self) -> list[str]:
+        """Take up the results that are kept for what is set now, else those of older code; nothing is run.
+
+        Returns:
+            their experiments.
+        """
+        if self.runner is None:
+            return []
+        found: list[str] = []
+        for name in self.study.experiments:
+            if name in self.held:
+                continue
+            try:
+                request, settings, _ = self._request(name)
+                job = self.runner.recall(request)
+            except ControlError:  # an input that is not there has no result
+                continue
+            if job is not None:
+                self._hold(name, job, settings, job.key)
+                found.append(name)
+        return found
+
+    def request(self, experiment: str, *, device: str = "cpu", fresh: bool = False) -> Request:
+        """What to ask of a runner, in the visitor's name; raises what `run` does."""
+        self.visitor.check_may_run()
+        return self._request(experiment, device, fresh)[0]
+
+    def _request(self, experiment: str, device: str = "cpu", fresh: bool = False) -> tuple[Request, Settings, str]:
+        """What to ask of the runner, with the settings and the content key that it is asked under."""
         if experiment not in self.study.experiments:
             known = ", ".join(self.study.experiments) or "none"
             raise ControlError("experiment", f"got {experiment!r}; expected one of {known}")
-        if self.runner is None:
-            raise ControlError("experiment", f"got {experiment!r}; this session has nothing to run it with")
         with self._lock:
             settings = self.settings
             values = {n: t for n, t in self.query().items() if n != "preset"}
             snapshot = Snapshot(self.study, settings, pool=self.pool, roots=self.roots, device=device)
             key = snapshot.key(experiment)  # an input that is not there is refused before a job begins
-        job = self.runner.submit(Request(self.study.slug, experiment, values, settings.preset, device, fresh))
+        owner = self.visitor.name
+        return Request(self.study.slug, experiment, values, settings.preset, device, fresh, owner), settings, key
+
+    def _hold(self, experiment: str, job: Job, settings: Settings, key: str) -> None:
+        """Follow a job from now on."""
         with self._lock:
             if stop := self._unsubscribe.pop(experiment, None):
                 stop()
             self.held[experiment] = Held(job.result, settings, key, job)
             self._unsubscribe[experiment] = job.on_change(lambda: self._job_changed(experiment, job, settings, key))
         self._job_changed(experiment, job, settings, key)
-        return job
-
-    def recall(self) -> list[str]:
-        """Take up the results that are kept for what is set now; nothing is run. Returns their experiments."""
-        store = self.runner.store if self.runner is not None else None
-        if store is None:
-            return []
-        snapshot, found = self.snapshot, []
-        for name in self.study.experiments:
-            try:
-                if name not in self.held and store.find(self.study.slug, name, snapshot.key(name)) is not None:
-                    self.run(name)
-                    found.append(name)
-            except ControlError:  # an input that is not there has no result
-                continue
-        return found
 
     def _job_changed(self, experiment: str, job: Job, settings: Settings, key: str) -> None:
         with self._lock:
@@ -339,7 +384,7 @@ class Session:
             if current is None or current.job is not job:
                 return
             self.held[experiment] = Held(job.result, settings, key, job)
-            done = job.state in (State.DONE, State.FAILED, State.CANCELLED, State.LOST)
+            done = job.state.ended
             stages = job.stages if done else {}
             for stage, result in stages.items():
                 if stage != experiment:
@@ -354,6 +399,8 @@ class Session:
         with self._lock:
             for stop in self._unsubscribe.values():
                 stop()
+            for held in self.held.values():
+                held.job.holders.discard(self.id)
             self._unsubscribe.clear()
             self._listeners.clear()
 
@@ -375,10 +422,11 @@ class Session:
         for other in used[:-1]:
             if self.held[other].key != then.key(other):
                 title = self.study.experiments[other].title
-                return Judgement(claim, Verdict.NOT_JUDGED, why=f"“{title}” was run under another setting.")
-        return self._judged(then, id, stale=bool(self.stale(f"claim:{id}")))
+                why = f"“{title}” was run under another setting, or by other code."
+                return Judgement(claim, Verdict.NOT_JUDGED, why=why)
+        return self._judged(then, id, stale=self.stale(f"claim:{id}"))
 
-    def _judged(self, snapshot: Snapshot, id: str, *, stale: bool = False) -> Judgement:
+    def _judged(self, snapshot: Snapshot, id: str, *, stale: str = "") -> Judgement:
         try:
             return snapshot.judge(id, stale=stale)
         except ValueError as error:

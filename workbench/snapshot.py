@@ -22,7 +22,7 @@ from workbench.controls import Control, ControlError, Data, Number
 from workbench.identity import Code, code_of, content_hash, key
 from workbench.pool import POOL, Pool
 from workbench.results import Result, tables_of
-from workbench.run import Run
+from workbench.run_protocol import Run
 from workbench.sources import Source, find_source
 from workbench.study import PRESETS, Stat, Study, StudyError, arguments
 from workbench.typed_values import finite, shown
@@ -348,7 +348,7 @@ class Snapshot:
 
     # what is claimed
 
-    def judge(self, id: str, *, stale: bool = False) -> Judgement:
+    def judge(self, id: str, *, stale: str = "") -> Judgement:
         """What is known of a claim with the results that are here."""
         claim: Claim = self.study.claims[id]
         if claim.function is None or claim.scale is not None:
@@ -413,4 +413,5 @@ def member_code(study: Study, member: str) -> Code:
             functions.append(study.experiments[name].function)
     codes = [code_of(function) for function in functions]
     packages = tuple(sorted({package for code in codes for package in code.packages}))
-    return Code(content_hash([code.digest for code in codes]), packages)
+    modules = tuple(sorted({module for code in codes for module in code.modules}))
+    return Code(content_hash([code.digest for code in codes]), packages, modules)

@@ -6,7 +6,6 @@ before, or one under `ASSAY_DATA`) or a path. URLs, runs and reports keep the na
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
@@ -16,9 +15,8 @@ from pathlib import Path
 from assay.data import InputError, content_sha256, resolve
 from workbench.places import home_folder
 
-__all__ = ["Source", "find_source", "keep_upload", "portable"]
+__all__ = ["Source", "find_source", "portable", "upload_in", "uploads_folder"]
 
-MAX_UPLOAD = 512 * 1024**2
 _lock = threading.Lock()
 
 
@@ -95,33 +93,28 @@ def remember(sha256: str, path: Path) -> None:
 
 def seen_before(sha256: str, roots: tuple[Path, ...] | None = None) -> Path | None:
     """The upload of a hash, or a file or folder under the roots that was opened here before and has not changed."""
-    upload = home_folder() / "uploads" / sha256
-    if upload.is_dir() and (kept := next((p for p in upload.iterdir() if not p.name.endswith(".part")), None)):
-        return kept
+    for folder in upload_places(roots):
+        if kept := upload_in(folder / sha256):
+            return kept
     seen = Path(read_index().get(sha256, ""))
     allowed = roots is None or any(seen.is_relative_to(root.resolve()) for root in roots)
     return seen if allowed and seen.name and seen.exists() and content_sha256(seen) == sha256 else None
 
 
-def keep_upload(name: str, content: bytes) -> Source:
-    """Keep the bytes of an upload under their hash.
+def upload_in(place: Path) -> Path | None:
+    """The file or folder that is kept in the folder of its hash; None where there is none."""
+    return next((p for p in place.glob("*") if not p.name.endswith(".part")), None)
 
-    Raises:
-        ValueError: no bytes, too many, or a name that is not a plain file name.
-    """
-    plain = Path(name.replace("\\", "/")).name
-    if not plain or plain.startswith("."):
-        raise ValueError(f"got the file name {name!r}; expected a plain one")
-    if not content:
-        raise ValueError(f"{plain} is empty; expected data")
-    if len(content) > MAX_UPLOAD:
-        raise ValueError(f"{plain} has {len(content):,} bytes; expected at most {MAX_UPLOAD:,}")
-    sha256 = hashlib.sha256(content).hexdigest()
-    folder = home_folder() / "uploads" / sha256
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / plain
-    if not any(folder.iterdir()):
-        draft = folder / f"{os.getpid()}.part"
-        draft.write_bytes(content)
-        draft.replace(path)
-    return find_source(f"sha256:{sha256}")
+
+def uploads_folder(owner: str = "") -> Path:
+    """Where the uploads of somebody lie, each in a folder of its hash; of those who need not sign in by default."""
+    return home_folder() / "uploads" / owner
+
+
+def upload_places(roots: tuple[Path, ...] | None) -> list[Path]:
+    """The folders of uploads that may be read: everybody's, or those among the roots."""
+    top = uploads_folder()
+    if roots is not None:
+        return [root for root in roots if top in (root, root.parent)]
+    named = [p for p in top.iterdir() if len(p.name) < 64 and p.is_dir()] if top.is_dir() else []  # not of a hash
+    return [top, *sorted(named)]

@@ -2,58 +2,59 @@
 
 MLflow is the memory of runs: what ran, on what, what came out. Results lie in the folder of their run's artifacts, and
 beside the database stands an index from content key to run, so that a result that is kept is found in a millisecond,
-without MLflow. MLflow takes seconds to import and to open, so nothing here touches it before it must; call `open` from
-a thread when a face must stay quick.
+without MLflow. Call `open` from a thread when a face must stay quick.
+
+A run's files are taken in by one rename, and a run is complete once they are: what a killed process leaves is either
+whole or not seen.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import logging
 import os
+import re
 import shutil
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
-from workbench.claims import Verdict
+from workbench.best_evidence import best_evidence
+from workbench.controls import ControlError
+from workbench.disk_quota import Room
 from workbench.job import State
+from workbench.live_runs import LiveRuns, is_silent
 from workbench.places import home_folder
 from workbench.record import Record, is_gone, process_mark, read_record
-from workbench.result_files import read_result
+from workbench.result_files import DamagedResult, read_result
+from workbench.result_index import ResultIndex
 from workbench.results import Result
-from workbench.study import PRESETS
+from workbench.store_tracking import StoreError, Tracking, first_line, record_in, tracking_uri, without_credentials
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as MlflowRun
     from mlflow.tracking import MlflowClient
 
-__all__ = ["Kept", "Store", "StoreError", "UnknownRun"]
+__all__ = ["PIN", "Kept", "NeededRun", "Store", "StoreError", "UnknownRun"]
 
-FORMAT = "1"
 RECORD = "record.json"
-DATABASE = "mlflow.db"
-LOCK_PATIENCE = 60
-OPENING = threading.Lock()  # two threads that import MLflow at once trip over its circular imports
 ITEMS_KEPT = 30 * 24 * 3600.0
-MAX_TAG = 5000
-MLFLOW_STATE = {
-    State.QUEUED: "SCHEDULED", State.RUNNING: "RUNNING", State.DONE: "FINISHED", State.FAILED: "FAILED",
-    State.CANCELLED: "KILLED", State.LOST: "FAILED",
-}  # fmt: skip
+LEAST_FREE = 64 * 1024**2  # bytes on the disk below which no job works in the store's folder
+AWAY = 30.0  # seconds that a server which did not answer is not asked again for results
+PIN = "pin."
 
 
-class StoreError(RuntimeError):
-    """The store cannot be used: one sentence that says why."""
-
-
-class UnknownRun(ValueError):
+class UnknownRun(ControlError):
     """There is no run of that id."""
+
+
+class NeededRun(ControlError):
+    """A run that may not go: it has not ended, or something refers to it."""
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,26 @@ class Store:
     """Runs and their results.
 
     Args:
-        folder: where results and, by default, the database lie; `home_folder()/store` when left out.
+        folder: where results and, by default, the database lie; in `home_folder()` when left out, each tracking store
+            with a folder of its own.
         uri: MLflow tracking URI; the environment variable `ASSAY_STORE` when left out, else SQLite in the folder.
+
+    Raises:
+        ControlError: the URI is none.
     """
 
     def __init__(self, folder: Path | None = None, uri: str | None = None) -> None:
-        self.folder = Path(folder) if folder is not None else home_folder() / "store"
         chosen = uri or (os.environ.get("ASSAY_STORE") if folder is None else None)
-        self.uri = chosen or f"sqlite:///{self.folder / DATABASE}"
-        self.own = chosen is None
-        self._client: MlflowClient | None = None
-
-    # MLflow
+        self.own = not chosen
+        address = tracking_uri(chosen) if chosen else ""
+        self.folder = Path(folder) if folder is not None else home_folder() / folder_name(address)
+        self.uri = address or f"sqlite:///{self.folder.absolute() / 'mlflow.db'}"
+        self.place = without_credentials(address) if address else str(self.folder)
+        self.tracking = Tracking(self.uri, self.folder, self.place)
+        self.index = ResultIndex(self.folder)
+        self.live = LiveRuns(self.folder / "live", None if self.own else self._beat)
+        self.room = Room(self.folder)
+        self._away = 0.0
 
     def open(self) -> MlflowClient:
         """The client of the tracking store; its first call takes seconds.
@@ -88,42 +97,9 @@ class Store:
         Raises:
             StoreError: it cannot be opened or written to.
         """
-        with OPENING:
-            if self._client is None:
-                try:
-                    self.folder.mkdir(parents=True, exist_ok=True)
-                    with locked(self.folder / "open.lock"):  # first starts at once would run migrations twice
-                        if self.own and not (self.folder / DATABASE).exists():
-                            make_database(self.folder / DATABASE)
-                        self._client = opened(self.uri)
-                except Exception as error:
-                    raise StoreError(f"The store at {self.place} cannot be used: {first_line(error)}") from error
-            return self._client
+        return self.tracking.open()
 
-    @property
-    def place(self) -> str:
-        """Where the store is, without credentials."""
-        if self.own:
-            return str(self.folder)
-        parts = urlsplit(self.uri)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-    def _experiment(self, client: MlflowClient, study: str) -> str:
-        from mlflow.exceptions import MlflowException
-
-        for _ in range(2):
-            found = client.get_experiment_by_name(study)
-            if found is not None:
-                if found.lifecycle_stage == "deleted":
-                    client.restore_experiment(found.experiment_id)
-                return found.experiment_id
-            local = self.uri.partition(":")[0] not in ("http", "https")
-            try:
-                location = (self.folder / "artifacts").resolve().as_uri() if local else None
-                return client.create_experiment(study, artifact_location=location)
-            except MlflowException:
-                continue  # another process was quicker
-        raise StoreError(f"The store at {self.place} has no place for runs of {study}.")
+    # what runs
 
     def begin(self, record: Record) -> Record:
         """Note that a run has begun.
@@ -132,27 +108,25 @@ class Store:
             the record with the id of its run.
 
         Raises:
-            StoreError: the store cannot be written to.
+            StoreError: the store cannot be written to, or holds as much as it may.
         """
-        client = self.open()
-        from mlflow.entities import Param
-
-        with sentences(self):
-            tags = {**tags_of(record), "process": process_mark(), "mlflow.source.name": "assay"}
-            run = client.create_run(
-                self._experiment(client, record.study),
-                start_time=int((record.started or time.time()) * 1000), tags=tags, run_name=record.experiment,
-            )  # fmt: skip
-            params = [Param(name, value[:MAX_TAG]) for name, value in record.controls.items()]
-            client.log_batch(run.info.run_id, params=params)
-            return replace(record, run=run.info.run_id)
+        if not self.tracking.remote:
+            self.room.check(self.place)
+        self.live.add(record)
+        try:
+            begun = replace(record, run=self.tracking.begin(record))
+        except BaseException:
+            self.live.remove(record)
+            raise
+        self.live.add(begun)
+        return begun
 
     def finish(self, record: Record, folder: Path | None = None) -> Path | None:
-        """Note how a run ended, and take its files into the store.
+        """Note how a run ended, and take its files into the store: all of it, or nothing.
 
         Args:
             record: as `begin` gave it, with what is known now.
-            folder: holds the files of the run; it is moved into the store.
+            folder: holds the files of the run; it is moved into the store, and stays where that fails.
 
         Returns:
             where the files lie now.
@@ -160,190 +134,317 @@ class Store:
         Raises:
             StoreError: the store cannot be written to.
         """
-        client = self.open()
-        from mlflow.entities import Metric, RunTag
+        place = None
+        try:
+            with self.tracking.sentences():
+                if folder is not None:
+                    (folder / RECORD).write_text(json.dumps(record.as_json()), encoding="utf-8")
+                    place = self._take(record.run, folder)
+                if record.state is State.DONE and place is not None:
+                    self.index.add(record, place)
+                self.tracking.end(record)
+            return place
+        except BaseException:
+            if folder is not None and place is not None:
+                with suppress(OSError, StoreError):
+                    if self.index.remove(record):
+                        self._index_next(record)
+                with suppress(OSError):
+                    shutil.move(place, folder)
+            raise
+        finally:
+            self.live.remove(record)
 
-        with sentences(self):
-            kept = None
-            if folder is not None:
-                (folder / RECORD).write_text(json.dumps(record.as_json()), encoding="utf-8")
-                kept = self._take(client, record.run, folder)
-            tags = {**tags_of(record), **{f"claim.{id}": json.dumps(j) for id, j in record.claims.items()}}
-            ended = int(((record.started or time.time()) + (record.took or 0)) * 1000)
-            client.log_batch(
-                record.run,
-                metrics=[Metric(name, value, ended, 0) for name, value in metrics_of(record).items()],
-                tags=[RunTag(name, value[:MAX_TAG]) for name, value in tags.items()],
-            )
-            client.set_terminated(record.run, MLFLOW_STATE[record.state], end_time=ended)
-            if record.state is State.DONE and kept is not None:
-                self._index(record, kept)
-            return kept
-
-    def _take(self, client: MlflowClient, run: str, folder: Path) -> Path:
-        """Move a folder to where the run's artifacts lie; to a server it is sent, and kept here too."""
-        uri = client.get_run(run).info.artifact_uri or ""
-        if local_path(uri) is None:
-            client.log_artifacts(run, str(folder))
-        place = self._place(run, uri)
+    def _take(self, run: str, folder: Path) -> Path:
+        """Move a folder to where the run's files lie, by one rename; to a server it is sent, and kept here too."""
+        found = self.tracking.get(run)
+        uri = None if found is None else self.tracking.files(found)
+        if uri is None:
+            self.tracking.send(run, folder)
+        place = uri or self._copy(run)
         place.parent.mkdir(parents=True, exist_ok=True)
         if place.exists():  # some stores make the empty folder with the run
             place.rmdir()
-        shutil.move(folder, place)
+        try:
+            folder.rename(place)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            draft = place.with_name(f"{place.name}.part")
+            try:
+                shutil.copytree(folder, draft)
+                draft.rename(place)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
         return place
 
-    def _place(self, run: str, uri: str) -> Path:
-        """Where the files of a run lie on this machine."""
-        return local_path(uri) or self.folder / "artifacts" / run / "artifacts"
+    def _copy(self, run: str) -> Path:
+        """Where the files of a run that a server has are copied to."""
+        return self.folder / "artifacts" / run / "artifacts"
+
+    def _beat(self, run: str) -> None:
+        with suppress(StoreError):
+            self.tracking.set_tag(run, "beat", repr(time.time()))
+
+    def elsewhere(self, study: str, experiment: str, key: str) -> Record | None:
+        """The run of another live process that computes a content key now.
+
+        In the user's own store it is known from a small file, without MLflow; a tracking store that others share is
+        asked, and then it may take as long as the server does.
+        """
+        found = self.live.elsewhere(study, experiment, key)
+        if found is not None or self.own or time.monotonic() < self._away:
+            return found
+        wanted = f"tags.experiment = '{experiment}' and tags.key = '{key}' and tags.state = 'running'"
+        try:
+            for run in self.tracking.search(study, wanted, 5):
+                record = self._seen(run)
+                if not record.state.ended and run.data.tags.get("process") != process_mark():
+                    return record
+        except StoreError as error:
+            self._is_away(error)
+        return None
 
     # what is kept
 
-    def _index_path(self, study: str, experiment: str, key: str) -> Path:
-        return self.folder / "index" / study / f"{experiment}-{key}.json"
-
-    def _index(self, record: Record, place: Path) -> None:
-        path = self._index_path(record.study, record.experiment, record.key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
-        inside = place.relative_to(self.folder) if place.is_relative_to(self.folder) else place
-        draft.write_text(json.dumps({**record.as_json(), "folder": str(inside)}), encoding="utf-8")
-        draft.replace(path)
-
     def find(self, study: str, experiment: str, key: str) -> Kept | None:
         """The newest complete result under a content key; None where there is none whose files are as written."""
-        path = self._index_path(study, experiment, key)
-        if path.exists():
-            try:
-                data = json.loads(path.read_text(encoding="utf-8"))
-                folder = self.folder / data["folder"]
-                return Kept(Record.from_json(data), read_result(folder), folder)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                said = "A kept result of %s/%s was damaged and is set aside as %s: %s"
-                aside = path.with_suffix(".damaged")
-                logging.getLogger(__name__).warning(said, study, experiment, aside.name, first_line(error))
-                with suppress(OSError):
-                    path.replace(aside)
+        found = self.index.find(study, experiment, key)
+        if found is not None:
+            return Kept(*found)
         return None if self.own else self._fetch(study, experiment, key)
 
     def _fetch(self, study: str, experiment: str, key: str) -> Kept | None:
-        """A result that the tracking server has and this machine has not, or not whole."""
+        """A result that the tracking store has and this machine has not, or not whole."""
+        if time.monotonic() < self._away:
+            return None
         wanted = f"tags.experiment = '{experiment}' and tags.key = '{key}' and tags.state = 'done'"
         try:
-            client = self.open()
-            for run in self._search(client, study, wanted, 1):
-                folder = self._place(run.info.run_id, run.info.artifact_uri or "")
-                if local_path(run.info.artifact_uri or "") is None:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    folder.mkdir(parents=True)
-                    client.download_artifacts(run.info.run_id, "", str(folder))
+            for run in self.tracking.search(study, wanted, 1):
+                folder = self._files(run)
                 record = read_record(folder / RECORD)
                 if record is not None:
-                    self._index(record, folder)
-                    return Kept(record, read_result(folder), folder)
-        except Exception as error:  # a server that is away must not keep anyone from running again
-            logging.getLogger(__name__).warning("the store at %s: %s", self.place, first_line(error))
+                    result = read_result(folder)
+                    self.index.add(record, folder)
+                    return Kept(record, result, folder)
+        except (StoreError, DamagedResult, OSError) as error:  # it must not keep anyone from running again
+            self._is_away(error)
         return None
+
+    def _is_away(self, error: Exception) -> None:
+        self._away = time.monotonic() + AWAY
+        logging.getLogger(__name__).warning("the store at %s: %s", self.place, first_line(error))
+
+    def _files(self, run: MlflowRun) -> Path:
+        """The folder of a run's files, fetched anew when a server has them."""
+        place = self.tracking.files(run)
+        if place is None:
+            place = self._copy(run.info.run_id)
+            draft = place.with_name(f"fetched-{os.getpid()}-{time.monotonic_ns()}.part")
+            try:
+                self.tracking.fetch(run.info.run_id, draft)
+                shutil.rmtree(place, ignore_errors=True)
+                draft.rename(place)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+        return place
+
+    def older(self, record: Record) -> Kept | None:
+        """The newest result of what a record asks for that other code, or other versions of packages, gave.
+
+        Args:
+            record: of what is asked for now, as `errand.record_of` makes it.
+        """
+        found = self.index.older(record)
+        if found is None:
+            return None
+        try:
+            return Kept(found[0], read_result(found[1]), found[1])
+        except DamagedResult:
+            return None
 
     # what ran
 
     def runs(self, study: str | None = None, limit: int = 100) -> list[Record]:
-        """Records of runs, newest first, in whatever state; without their provenance, which `get` adds.
+        """Records of runs, newest first, in whatever state; of their provenance only code and commit: `get` adds it.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        client = self.open()
-        with sentences(self):
-            return [self._record(client, run) for run in self._search(client, study, "", limit)]
+        with self.tracking.sentences():
+            return [self._seen(run) for run in self.tracking.search(study, "", limit)]
 
     def get(self, run: str) -> Record:
         """All that is remembered of a run.
 
+        Args:
+            run: its id, or a beginning of it that no other has.
+
         Raises:
-            UnknownRun: there is none of that id.
+            UnknownRun: there is none of that id, or several that begin so.
             StoreError: the store cannot be read.
         """
-        client = self.open()
-        from mlflow.exceptions import MlflowException
+        found = self._named(run)
+        with self.tracking.sentences():
+            record = self._seen(found)
+            if not record.state.ended or record.state is State.LOST:
+                return record
+            place = self.tracking.files(found) or self._copy(record.run)
+            if self.tracking.remote and not (place / RECORD).exists():
+                place = self._files(found)
+            return read_record(place / RECORD) or record
 
-        try:
-            found = client.get_run(run)
-        except MlflowException:
-            raise UnknownRun(f"run: got {run[:60]!r}; expected an id from `assay runs`") from None
-        with sentences(self):
-            place = self._place(run, found.info.artifact_uri or "")
-            return read_record(place / RECORD) or self._record(client, found)
+    def files(self, run: str) -> Path | None:
+        """The folder of a run's files on this machine; None where it has none.
 
-    def _search(self, client: MlflowClient, study: str | None, wanted: str, limit: int) -> list[MlflowRun]:
-        found = [e for e in client.search_experiments() if study is None or e.name == study]
-        if not found:
-            return []
-        ours = f"tags.assay = '{FORMAT}'" + (f" and {wanted}" if wanted else "")
-        ids = [e.experiment_id for e in found]
-        return list(client.search_runs(ids, ours, max_results=limit, order_by=["attributes.start_time DESC"]))
+        Raises:
+            UnknownRun, StoreError: as `get`.
+        """
+        found = self._named(run)
+        with self.tracking.sentences():
+            if record_in(found).state not in (State.DONE, State.FAILED, State.CANCELLED):
+                return None
+            place = self.tracking.files(found) or self._copy(found.info.run_id)
+            if self.tracking.remote and not (place / RECORD).exists():
+                place = self._files(found)
+            return place if (place / RECORD).exists() else None
 
-    def _record(self, client: MlflowClient, run: MlflowRun) -> Record:
-        tags = run.data.tags
-        state = State(tags["state"])
-        if not state.ended and is_gone(tags.get("process", "")):
-            state = State.LOST
-            client.set_tag(run.info.run_id, "state", str(state))
-            client.set_terminated(run.info.run_id, MLFLOW_STATE[state])
-        return Record(
-            tags["study"], tags["experiment"], tags["key"], controls=dict(run.data.params),
-            values=plain_json(tags.get("values", "")), preset=tags["preset"], device=tags["device"],
-            seed=int(tags["seed"]), terms_hash=tags.get("terms_hash", ""), run=run.info.run_id, state=state,
-            started=float(tags["started"]) if "started" in tags else None, took=run.data.metrics.get("took"),
-            digest=tags.get("digest", ""), claims=claims_in(tags), error=tags.get("error", ""),
-        )  # fmt: skip
+    def _named(self, run: str) -> MlflowRun:
+        """The one run whose id begins so."""
+        if re.fullmatch(r"[0-9a-f]{32}", run):
+            found = self.tracking.get(run)
+            matching = [] if found is None else [found]
+        elif re.fullmatch(r"[0-9a-f]{1,31}", run):
+            matching = self.tracking.search(None, f"attributes.run_id LIKE '{run}%'", 3)
+        else:
+            matching = []
+        if not matching:
+            raise UnknownRun("run", f"got {run[:60]!r}; expected an id from `assay runs`")
+        if len(matching) > 1:
+            ids = ", ".join(one.info.run_id[:12] for one in matching[:2])
+            raise UnknownRun("run", f"got {run!r}, which several begin with ({ids}, …); expected more of it")
+        return matching[0]
+
+    def _seen(self, run: MlflowRun) -> Record:
+        """The record of a run as it is now: one whose process is gone is lost, or done where its files are whole."""
+        record, tags = record_in(run), run.data.tags
+        if record.state.ended or self._lives(record, tags.get("process", ""), tags.get("beat", "")):
+            return record
+        again = self.tracking.get(record.run)  # it may have ended since the list was read
+        if again is None or record_in(again).state.ended:
+            return record if again is None else record_in(again)
+        place = self.tracking.files(run) or self._copy(record.run)
+        whole = read_record(place / RECORD)
+        with suppress(Exception):  # a store that cannot be written to can still be read
+            if whole is not None and whole.state is State.DONE:
+                self.tracking.end(whole)
+                self.index.add(whole, place)
+                return whole
+            if self.own or is_gone(tags.get("process", "")):
+                self.tracking.lose(record.run)
+        return replace(record, state=State.LOST)
+
+    def _lives(self, record: Record, mark: str, beat: str) -> bool:
+        lives = self.live.lives(record, mark)
+        if lives is not None or self.own:
+            return bool(lives)
+        return not is_silent(float(beat or record.started or 0.0))
+
+    # what goes and what stays
+
+    def forget(self, run: str) -> Record:
+        """Remove a run with its files, for good.
+
+        Returns:
+            what was remembered of it.
+
+        Raises:
+            UnknownRun: as `get`.
+            NeededRun: it has not ended, or something refers to it.
+            StoreError: the store cannot be written to.
+        """
+        found = self._named(run)
+        record = self._seen(found)
+        if not record.state.ended:
+            raise NeededRun("run", f"got {record.run[:8]}, which is {record.state}; expected one that has ended")
+        if pins := pins_in(found):
+            by = ", ".join(pins)
+            raise NeededRun("run", f"got {record.run[:8]}, which {by} refers to; expected one that nothing needs")
+        with self.tracking.sentences():
+            indexed = self.index.remove(record)
+            place = self.tracking.files(found)
+            self.tracking.delete(found)
+            for folder in {self._copy(record.run).parent, *([place.parent] if place is not None else [])}:
+                if folder.name == record.run:
+                    shutil.rmtree(folder, ignore_errors=True)
+            if indexed:
+                self._index_next(record)
+        return record
+
+    def forget_copy(self, record: Record) -> None:
+        """Remove the copy of a run's files that a server has; they are fetched again when they are asked for."""
+        self.index.remove(record)
+        shutil.rmtree(self._copy(record.run).parent, ignore_errors=True)
+
+    def _index_next(self, gone: Record) -> None:
+        """Have the newest of the other runs of a content key stand for it."""
+        wanted = f"tags.experiment = '{gone.experiment}' and tags.key = '{gone.key}' and tags.state = 'done'"
+        for run in self.tracking.search(gone.study, wanted, 10):
+            place = self.tracking.files(run) or self._copy(run.info.run_id)
+            record = read_record(place / RECORD)
+            if record is not None:
+                self.index.add(record, place)
+                return
+
+    def pin(self, run: str, by: str) -> None:
+        """Have a run stay as long as something refers to it.
+
+        Args:
+            run: as in `get`.
+            by: what refers to it, in a few words, such as a report's file name.
+
+        Raises:
+            UnknownRun, StoreError: as `get`.
+        """
+        self.tracking.set_tag(self._named(run).info.run_id, pin_tag(by), by)
+
+    def unpin(self, run: str, by: str) -> None:
+        """What referred to a run does so no more."""
+        self.tracking.set_tag(self._named(run).info.run_id, pin_tag(by), "")
+
+    def holdings(self, limit: int = 1_000_000) -> list[tuple[Record, Path, tuple[str, ...]]]:
+        """Runs with the folder of their files on this machine and what refers to them, newest first."""
+        found = []
+        with self.tracking.sentences():
+            for run in self.tracking.search(None, "", limit):
+                place = self.tracking.files(run) or self._copy(run.info.run_id)
+                found.append((self._seen(run), place, pins_in(run)))
+        return found
 
     # what was judged
 
     def verdicts(self, study: str, terms_hash: str = "") -> dict[str, dict[str, Any]]:
-        """The best evidence for each claim of a study: what was measured at all, then the highest preset, then the
-        fewest controls set by hand, then the newest.
+        """The best evidence for each claim of a study, as `best_evidence` chooses it.
 
         Args:
             study: slug.
-            terms_hash: of the study as it is now; judgements under other terms serve only where there is no other.
-
-        Returns:
-            from claim to its judgement as plain data, with `preset`, `run`, `when` and `values` of its run, and
-            `other_terms`: it was judged under other expectations or presets than these.
+            terms_hash: of the study as it is now.
         """
-        best: dict[str, tuple[tuple[bool, bool, int, int, float], dict[str, Any]]] = {}
-        for record in self._done(study):
-            other = bool(terms_hash) and record.terms_hash != terms_hash
-            for id, judgement in record.claims.items():
-                if judgement.get("verdict") in (None, str(Verdict.NOT_JUDGED)):
-                    continue
-                measured = judgement["verdict"] != str(Verdict.NEEDS_SCALE)
-                level = PRESETS.index(record.preset)
-                rank = (not other, measured, level, -len(record.values), record.started or 0.0)
-                if id not in best or rank > best[id][0]:
-                    context = {
-                        "preset": record.preset, "run": record.run, "when": record.started,
-                        "values": dict(record.values), "other_terms": other,
-                    }  # fmt: skip
-                    best[id] = rank, {**judgement, **context}
-        return {id: judgement for id, (_, judgement) in best.items()}
+        return best_evidence(self._done(study), terms_hash)
 
     def _done(self, study: str) -> Iterator[Record]:
         seen = set()
-        for path in sorted((self.folder / "index" / study).glob("*.json")):
-            record = read_record(path)
-            if record is not None:
-                seen.add(record.run)
-                yield record
-        if not self.own:
+        for record in self.index.records(study):
+            seen.add(record.run)
+            yield record
+        if not self.own and time.monotonic() >= self._away:
             try:
-                client = self.open()
-                found = self._search(client, study, "tags.state = 'done'", 1000)
-                records = [self._record(client, run) for run in found if run.info.run_id not in seen]
-            except Exception as error:
-                logging.getLogger(__name__).warning("the store at %s: %s", self.place, first_line(error))
+                found = self.tracking.search(study, "tags.state = 'done'", 1000)
+            except StoreError as error:
+                self._is_away(error)
                 return
-            yield from records
+            yield from (record_in(run) for run in found if run.info.run_id not in seen)
 
     # what is on its way
 
@@ -356,15 +457,20 @@ class Store:
         """A folder for the jobs of this process.
 
         Raises:
-            StoreError: it cannot be made.
+            StoreError: it cannot be made, or the disk is almost full.
         """
-        with sentences(self):
+        with self.tracking.sentences():
             place = self.folder / "work" / process_mark()
             place.mkdir(parents=True, exist_ok=True)
+            if shutil.disk_usage(place).free < LEAST_FREE:
+                raise StoreError(f"The store at {self.place} cannot be used: its disk is full.")
+            if not os.access(place, os.W_OK):
+                raise StoreError(f"The store at {self.place} cannot be used: it may not be written to.")
             return place
 
     def sweep(self) -> None:
         """Remove what processes that are gone left half-done, and items that nobody came back for in a month."""
+        self.live.sweep()
         for place in (self.folder / "work").glob("*"):
             if is_gone(place.name):
                 shutil.rmtree(place, ignore_errors=True)
@@ -376,106 +482,17 @@ class Store:
                 continue
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock that other processes on this machine see."""
-    import locket
-
-    with locket.lock_file(str(path), timeout=LOCK_PATIENCE):
-        yield
-
-
-@contextmanager
-def sentences(store: Store) -> Iterator[None]:
-    """Turn what goes wrong in MLflow or on the disk into one sentence."""
-    try:
-        yield
-    except StoreError:
-        raise
-    except Exception as error:
-        raise StoreError(f"The store at {store.place} cannot be used: {first_line(error)}") from error
+def folder_name(address: str) -> str:
+    """The folder of a store below the user's own: a tracking store's is named after its address."""
+    if not address:
+        return "store"
+    shown = re.sub(r"[^a-z0-9]+", "-", without_credentials(address).lower()).strip("-")[-40:].strip("-")
+    return f"stores/{shown}-{hashlib.sha256(without_credentials(address).encode()).hexdigest()[:8]}"
 
 
-def quiet() -> None:
-    """Have MLflow say nothing, here and to nobody else."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("DO_NOT_TRACK", "true")
-    import mlflow.store.db.utils  # noqa: F401  # sets up its loggers
-
-    for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+def pin_tag(by: str) -> str:
+    return PIN + hashlib.sha256(by.encode()).hexdigest()[:16]
 
 
-def make_database(path: Path) -> None:
-    """Make MLflow's tables in a file aside, which then takes its place.
-
-    SQLite does not undo a change of tables, so a process that is killed amid them would leave a database that no
-    later one could open.
-    """
-    quiet()
-    from mlflow.store.db.utils import _initialize_tables, create_sqlalchemy_engine
-
-    draft = path.with_suffix(f".{os.getpid()}.part")
-    draft.unlink(missing_ok=True)
-    engine = create_sqlalchemy_engine(f"sqlite:///{draft}")
-    _initialize_tables(engine)
-    engine.dispose()
-    draft.replace(path)
-
-
-def opened(uri: str) -> MlflowClient:
-    """A client whose tables are there."""
-    quiet()
-    from mlflow.tracking import MlflowClient
-
-    client = MlflowClient(tracking_uri=uri, registry_uri=uri)
-    client.search_experiments(max_results=1)
-    return client
-
-
-def tags_of(record: Record) -> dict[str, str]:
-    """What a list of runs shows and is searched by."""
-    tags = {
-        "assay": FORMAT, "study": record.study, "experiment": record.experiment, "key": record.key,
-        "terms_hash": record.terms_hash, "preset": record.preset, "device": record.device, "seed": str(record.seed),
-        "state": str(record.state), "values": json.dumps(dict(record.values)), "digest": record.digest,
-        "revision": str(record.provenance.get("revision", "")), "error": record.error[:MAX_TAG],
-        "started": "" if record.started is None else repr(record.started),
-    }  # fmt: skip
-    return {name: value for name, value in tags.items() if value}
-
-
-def metrics_of(record: Record) -> dict[str, float]:
-    """The few numbers of a run that are worth a column in a list of runs."""
-    measured = {f"claim.{id}": judgement.get("measured") for id, judgement in record.claims.items()}
-    facts = {**measured, "took": record.took, "peak_memory": record.provenance.get("peak_memory")}
-    return {name: float(value) for name, value in facts.items() if value is not None}
-
-
-def claims_in(tags: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    found = {name.removeprefix("claim."): plain_json(text) for name, text in tags.items() if name.startswith("claim.")}
-    return {id: judgement for id, judgement in found.items() if judgement}
-
-
-def plain_json(text: str) -> dict[str, Any]:
-    """What a tag holds; empty when it was cut at the length of a tag, for the record beside the result has it whole."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return {}
-
-
-def local_path(uri: str) -> Path | None:
-    """The path of an artifact location on this machine; None for one on a server."""
-    parts = urlsplit(uri)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    return Path(uri) if parts.scheme == "" and uri else None
-
-
-def first_line(error: BaseException) -> str:
-    """What went wrong, in a line."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}{f': {error.filename}' if error.filename else ''}."
-    line = str(error).strip().partition("\n")[0][:300] or type(error).__name__
-    return line if line.endswith(".") else f"{line}."
+def pins_in(run: MlflowRun) -> tuple[str, ...]:
+    return tuple(sorted(text for name, text in run.data.tags.items() if name.startswith(PIN)))

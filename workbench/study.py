@@ -23,6 +23,7 @@ cache; an unknown name or a circle is refused when the study is loaded.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ from workbench.controls import (
 )
 from workbench.identity import content_hash
 from workbench.results import Column, Result, Table, exact, note, numeric, statistical, timing
-from workbench.run import Cancelled, Run
+from workbench.run_protocol import Cancelled, Run
 
 __all__ = [
     "Above", "Alias", "Below", "Cancelled", "Checkpoint", "Choice", "Claim", "Column", "Control", "ControlError",
@@ -66,6 +67,7 @@ __all__ = [
 
 PRESETS = ("quick", "standard", "full")
 Function = TypeVar("Function", bound=Callable[..., Any])
+Answer = TypeVar("Answer")
 
 
 class StudyError(TypeError):
@@ -156,6 +158,7 @@ class Experiment:
     doc: str = ""
 
 
+@functools.lru_cache(4096)
 def arguments(function: Callable[..., Any]) -> tuple[str, ...]:
     """The names that a member asks for."""
     names = []
@@ -164,6 +167,19 @@ def arguments(function: Callable[..., Any]) -> tuple[str, ...]:
             raise StudyError(f"{function.__name__}: a member names what it needs; *{name} is not allowed.")
         names.append(name)
     return tuple(names)
+
+
+def remembered(find: Callable[[Study, str], Answer]) -> Callable[[Study, str], Answer]:
+    """Find what follows from a study's names once for each member."""
+
+    @functools.wraps(find)
+    def found(study: Study, member: str) -> Answer:
+        key = (find.__name__, member)
+        if key not in study._known:
+            study._known[key] = find(study, member)
+        return study._known[key]
+
+    return found
 
 
 def first_line(function: Callable[..., Any]) -> str:
@@ -199,6 +215,7 @@ class Study:
         self.claims: dict[str, Claim] = {}
         self.effort: dict[str, dict[str, Any]] = {preset: {} for preset in PRESETS}
         self.pictured: Callable[..., str] | None = None
+        self._known: dict[tuple[str, str], Any] = {}  # what follows from the names; until another is added
         repeats = {"group": "Repeats", "rare": True}
         self._add(
             Integer(name="seed", default=seed, bounds=(0, 2**31 - 1), doc="Base of every random stream.", **repeats)
@@ -220,6 +237,7 @@ class Study:
     def _new(self, name: str) -> None:
         if name == "run" or name in self.names():
             raise StudyError(f"{self.slug}: the name {name!r} is taken.")
+        self._known.clear()
 
     def names(self) -> set[str]:
         """Every name that a member may ask for, `run` aside, and the aliases."""
@@ -343,6 +361,7 @@ class Study:
     def _claim(self, claim: Claim) -> None:
         if claim.id in self.claims:
             raise StudyError(f"{self.slug}: claim {claim.id} is there twice.")
+        self._known.clear()
         self.claims[claim.id] = claim
 
     def picture(self, function: Function) -> Function:
@@ -370,35 +389,34 @@ class Study:
             return (alias.control, *arguments(alias.to)[1:], *arguments(alias.back)[1:])
         raise KeyError(member)
 
-    def reached(self, member: str) -> set[str]:
+    @remembered
+    def reached(self, member: str) -> frozenset[str]:
         """Every name that a member reaches, directly or through others; `seed` where there is a run."""
-        found: set[str] = set()
-        stack = [member]
+        found, stack = set[str](), [member]
         while stack:
             name = stack.pop()
             if name in self.experiments and "run" in self.experiments[name].needs:
                 found.add("seed")
-            for need in self.needs(name):
-                if need not in found:
-                    found.add(need)
-                    stack.append(need)
-        return found
+            new = set(self.needs(name)) - found
+            found |= new
+            stack += new
+        return frozenset(found)
 
+    @remembered
     def reached_controls(self, member: str) -> tuple[str, ...]:
         """The controls that a member reaches, in the study's order."""
-        found = self.reached(member)
-        return tuple(name for name in self.controls if name in found)
+        return tuple(name for name in self.controls if name in self.reached(member))
 
+    @remembered
     def reached_experiments(self, member: str) -> tuple[str, ...]:
         """The experiments whose results a member reaches."""
-        found = self.reached(member)
-        return tuple(name for name in self.experiments if name in found)
+        return tuple(name for name in self.experiments if name in self.reached(member))
 
     @property
     def moving(self) -> dict[str, Control]:
         """The controls that some member reaches, in order; the others have nothing to move."""
         members = [*self.views, *self.experiments, *(f"claim:{id}" for id, c in self.claims.items() if c.function)]
-        found = set().union(*map(self.reached, members)) if members else set()
+        found = frozenset().union(*map(self.reached, members))
         return {name: control for name, control in self.controls.items() if name in found}
 
     def check(self) -> None:

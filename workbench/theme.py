@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["STATIC", "THEMES", "Theme", "figure", "styled", "template"]
+__all__ = ["STATIC", "THEMES", "Theme", "figure", "styled", "template", "without_template"]
 
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, Theme] = ("light", "dark")
@@ -159,3 +159,8 @@ def figure(
     layout = merged(base, layout)
     layout["shapes"] = [shaped(shape, theme) for shape in layout.get("shapes") or ()]
     return {"data": traces, "layout": layout}
+
+
+def without_template(drawn: Mapping[str, Any]) -> dict[str, Any]:
+    """A figure for a page that has the templates already."""
+    return {**drawn, "layout": {part: value for part, value in drawn["layout"].items() if part != "template"}}

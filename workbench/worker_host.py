@@ -1,9 +1,9 @@
 """The process that holds the workers: a Dask scheduler and one nanny a worker, on loopback, encrypted.
 
 It runs as `python -m workbench.worker_host`, apart from the faces: it reads its order from standard input, answers with
-the scheduler's address, and ends its workers and itself as soon as standard input ends, which is also what happens
-when the process that started it is killed. Being apart, workers never import a face's main module, a face's environment
-stays as it is, and a Ctrl-C in a terminal does not reach them.
+the scheduler's address, starts more workers as it is told, and ends its workers and itself as soon as standard input
+ends, which is also what happens when the process that started it is killed. Being apart, workers never import a face's
+main module, a face's environment stays as it is, and a Ctrl-C in a terminal does not reach them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ SETTINGS: dict[str, Any] = {
     "distributed.worker.http.routes": [],
     "distributed.scheduler.allowed-failures": 0,  # a job whose worker died is never run again behind anyone's back
     "distributed.scheduler.worker-ttl": None,  # a kernel that holds the interpreter for minutes is not dead
+    "distributed.deploy.lost-worker-timeout": "3650 days",  # else a nanny whose worker dies twice 15 s apart is ended
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.http.routes": [],
@@ -49,7 +50,7 @@ def execute(order: str) -> str:
     from workbench.execution import execute as run
 
     worker = get_worker()
-    return json.dumps(run(Order.from_text(order), lambda message: worker.log_event(TOPIC, message)))
+    return json.dumps(run(Order.from_text(order), lambda message: worker.log_event(TOPIC, message), worker.address))
 
 
 def dask_setup(worker: Worker) -> None:
@@ -86,6 +87,9 @@ async def hold(order: dict[str, Any]) -> None:
     from distributed import LocalCluster
     from distributed.security import Security
 
+    wanted: asyncio.Queue[int] = asyncio.Queue()
+    following = (asyncio.get_running_loop(), wanted)
+    threading.Thread(target=listen, args=following, name="assay-input", daemon=True).start()
     environ = {name: str(value) for name, value in order["environ"].items()}
     configure({
         **SETTINGS,
@@ -107,14 +111,16 @@ async def hold(order: dict[str, Any]) -> None:
     )
     print(json.dumps({"address": cluster.scheduler_address}), flush=True)
     os.dup2(2, 1)  # nobody reads on; what a worker prints between two jobs goes to the log
-    await asyncio.Event().wait()
+    while True:
+        cluster.scale(await wanted.get())
 
 
-def end_with_input() -> None:
-    """Wait for the end of standard input, then end everything that this process started, and itself."""
+def listen(loop: asyncio.AbstractEventLoop, wanted: asyncio.Queue[int]) -> None:
+    """Take from each line of standard input how many workers there should be; at its end, end everything."""
     import psutil
 
-    sys.stdin.read()
+    for line in sys.stdin:
+        loop.call_soon_threadsafe(wanted.put_nowait, int(line))
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             process.kill()
@@ -122,9 +128,7 @@ def end_with_input() -> None:
 
 
 def main() -> None:
-    order = json.loads(sys.stdin.readline())
-    threading.Thread(target=end_with_input, name="end-with-input", daemon=True).start()
-    asyncio.run(hold(order))
+    asyncio.run(hold(json.loads(sys.stdin.readline())))
 
 
 if __name__ == "__main__":

@@ -6,23 +6,25 @@ import asyncio
 import contextlib
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import psutil
 
-from workbench.identity import THREAD_VARIABLES
+from workbench.environment import THREAD_VARIABLES
 from workbench.job import tail_of
 from workbench.worker_host import TOPIC, execute
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-__all__ = ["PoolError", "WorkerPool", "aside", "end_process", "unless"]
+__all__ = ["Pool", "PoolError", "WorkerPool", "aside", "end_process", "listen", "unless"]
 
 START_PATIENCE = 120.0
 END_PATIENCE = 0.8
@@ -33,11 +35,58 @@ class PoolError(RuntimeError):
     """The workers could not be started: one sentence."""
 
 
+class Pool(Protocol):
+    """Where jobs run: processes of our own, or a cluster's.
+
+    Attributes:
+        can_end: a job that does not listen can be ended with its process.
+    """
+
+    can_end: bool
+
+    @property
+    def alive(self) -> bool:
+        """It takes jobs."""
+        ...
+
+    async def start(self) -> None:
+        """Make it ready; raises PoolError when that cannot be."""
+        ...
+
+    def submit(self, name: str, order: str) -> Future[str]:
+        """Hand out an order; its future gives the receipt as JSON."""
+        ...
+
+    def grow(self, workers: int) -> None:
+        """Have at least so many workers, where it is ours to start them."""
+        ...
+
+    async def end(self, begun: dict[str, Any]) -> bool:
+        """Kill the process that a job said it runs in, and see it gone."""
+        ...
+
+    async def memory(self, begun: dict[str, Any]) -> int:
+        """Bytes that the process of a job holds, with those that it started."""
+        ...
+
+    async def death(self, begun: dict[str, Any] | None, error: Exception) -> str:
+        """One sentence on how the process of a job ended."""
+        ...
+
+    async def stop(self) -> None:
+        """Take no more jobs."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once; from any thread."""
+        ...
+
+
 class WorkerPool:
     """The host process with its workers, and a client to it; belongs to one event loop.
 
     Args:
-        workers: how many processes.
+        workers: how many processes to start with.
         folder: for what the host and the workers put aside.
         heard: is told every message of a job, in the loop's thread.
     """
@@ -48,6 +97,7 @@ class WorkerPool:
         self._heard = heard
         self._host: subprocess.Popen[bytes] | None = None
         self._client: Client | None = None
+        self.can_end = True
 
     @property
     def alive(self) -> bool:
@@ -88,11 +138,7 @@ class WorkerPool:
             said = self.log.strip().rpartition("\n")[2] or f"{type(error).__name__}: {error}"
             self.kill()
             raise PoolError(f"No worker process could be started: {said}") from error
-
-        async def hear(event: tuple[float, dict[str, Any]]) -> None:
-            self._heard(event[1])
-
-        self._client.subscribe_topic(TOPIC, hear)
+        listen(self._client, TOPIC, self._heard)
 
     def _introduce(self) -> tuple[str, Any]:
         """Give the host its order; returns the scheduler's address and the credentials that only the two know."""
@@ -116,6 +162,41 @@ class WorkerPool:
         """Hand out an order; its future gives the receipt as JSON."""
         assert self._client is not None
         return self._client.submit(execute, order, key=name, pure=False, retries=0)
+
+    def grow(self, workers: int) -> None:
+        """Have at least so many processes."""
+        if workers > self._workers and self._host is not None and self._host.stdin is not None:
+            self._workers = workers
+            with contextlib.suppress(OSError):  # the host has ended, which the next job finds
+                self._host.stdin.write(b"%d\n" % workers)
+                self._host.stdin.flush()
+
+    async def end(self, begun: dict[str, Any]) -> bool:
+        """Kill the process that runs a job; its nanny starts another."""
+        return await aside(end_process, begun["pid"], begun["created"])
+
+    async def memory(self, begun: dict[str, Any]) -> int:
+        """Bytes that a worker holds, with the processes that it started."""
+        return await aside(held_by, begun["pid"])
+
+    async def death(self, begun: dict[str, Any] | None, error: Exception) -> str:
+        """One sentence on how a worker ended, from what its nanny saw."""
+        if begun is None:
+            return f"{type(error).__name__}: {error}"[:500]
+        for _ in range(80):
+            if found := re.search(
+                rf"Worker process {begun['pid']} (exited with status|was killed by signal) (\d+)", self.log
+            ):
+                break
+            await asyncio.sleep(0.05)
+        else:
+            return "The worker process ended."
+        number = int(found[2])
+        if "status" in found[1]:
+            return f"The worker process ended with status {number}."
+        if number == signal.SIGKILL:
+            return "The worker process was killed; perhaps the machine ran out of memory."
+        return f"The worker process crashed ({signal.strsignal(number)}, signal {number})."
 
     async def stop(self) -> None:
         """End the host and all workers."""
@@ -153,6 +234,26 @@ def host_environment() -> dict[str, str]:
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "DO_NOT_TRACK": "true",
     }
+
+
+def listen(client: Client, topic: str, heard: Callable[[dict[str, Any]], None]) -> None:
+    """Have what workers say on a topic told."""
+
+    async def hear(event: tuple[float, dict[str, Any]]) -> None:
+        heard(event[1])
+
+    client.subscribe_topic(topic, hear)
+
+
+def held_by(pid: int) -> int:
+    """Bytes that a process and those it started hold; 0 when it is gone."""
+    total = 0
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for member in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                total += member.memory_info().rss
+    return total
 
 
 def end_process(pid: int, created: float | None) -> bool:

@@ -1,25 +1,27 @@
 """A server on a free port with a home of its own, and a browser that lets nothing leave the machine."""
 
 import os
+import socket
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(Path(__file__).parent))  # for what several tests share
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    """The address of a server that knows the kitchen-sink study."""
+@contextmanager
+def server_at(home):
+    """The address of a server with a home, which knows the kitchen-sink study."""
     environment = os.environ | {
-        "ASSAY_HOME": str(tmp_path_factory.mktemp("home")),
-        "ASSAY_STUDIES": str(ROOT / "tests" / "studies"),
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-c", "from workbench.server import serve; serve(port=0)"]
+        "ASSAY_HOME": str(home), "ASSAY_STUDIES": str(ROOT / "tests" / "studies"), "OMP_NUM_THREADS": "1"
+    }  # fmt: skip
+    command = [sys.executable, "-c", "from workbench.server.serving import serve; serve(port=0)"]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
@@ -29,12 +31,55 @@ def server(tmp_path_factory):
         process.wait(20)
 
 
+@pytest.fixture(scope="session")
+def serve_home():
+    """Starts a server with a home; gives its address."""
+    return server_at
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The address of a server with an empty home."""
+    with server_at(tmp_path_factory.mktemp("home")) as address:
+        yield address
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Starts a server that takes `--port`, with a home of its own and the kitchen-sink study; gives its address."""
+
+    @contextmanager
+    def start(command, variables):
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            port = found.getsockname()[1]
+        environment = os.environ | {
+            "ASSAY_HOME": str(tmp_path / "home"), "ASSAY_STUDIES": str(ROOT / "tests" / "studies"),
+            "OMP_NUM_THREADS": "1", **variables,
+        }  # fmt: skip
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen([*command, "--port", str(port)], env=environment, cwd=ROOT, **quiet) as process:
+            deadline = time.monotonic() + 30
+            while True:
+                assert process.poll() is None and time.monotonic() < deadline
+                try:
+                    socket.create_connection(("127.0.0.1", port), 0.2).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}"
+            process.terminate()
+            process.wait(20)
+
+    return start
+
+
 @pytest.fixture(scope="module")
 def browser(chromium_path):
     """Chromium, without a window; for one file, as its loop would stand in the way of tests that run their own."""
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=20_000)
+    expect.set_options(timeout=60_000)
 
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox"])
@@ -61,7 +106,7 @@ def tab(browser):
     found.on("response", lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}"))
     found.on("console", lambda said: said.type == "error" and wrong.append(f"console: {said.text}"))
     found.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-    found.set_default_timeout(15_000)
+    found.set_default_timeout(60_000)
     yield found
     context.close()
     assert not wrong, wrong

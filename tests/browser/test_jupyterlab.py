@@ -1,46 +1,20 @@
 """JupyterLab as `assay lab` starts it: the notebook opens, runs, and its figure follows a slider."""
 
-import os
-import socket
-import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).parents[2]
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 @pytest.fixture
-def lab(tmp_path):
+def lab(tmp_path, served):
     """The address of a notebook in JupyterLab."""
-    port = free_port()
-    environment = os.environ | {
-        "ASSAY_HOME": str(tmp_path / "home"), "ASSAY_STUDIES": str(ROOT / "tests" / "studies"),
-        "JUPYTER_TOKEN": "let-me-in", "JUPYTER_CONFIG_DIR": str(tmp_path / "jupyter"), "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
     command = [sys.executable, "-c", "from workbench.cli import main; main()", "lab", "kitchen-sink", "--no-browser"]
-    command += ["--port", str(port), "--folder", str(tmp_path / "notebooks")]
-    with subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 30
-        while True:
-            assert process.poll() is None and time.monotonic() < deadline
-            try:
-                socket.create_connection(("127.0.0.1", port), 0.2).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/lab/tree/kitchen-sink.ipynb?token=let-me-in"
-        process.terminate()
-        process.wait(20)
+    command += ["--folder", str(tmp_path / "notebooks")]
+    variables = {"JUPYTER_TOKEN": "let-me-in", "JUPYTER_CONFIG_DIR": str(tmp_path / "jupyter")}
+    with served(command, variables) as address:
+        yield f"{address}/lab/tree/kitchen-sink.ipynb?token=let-me-in"
 
 
 def test_the_notebook_opens_runs_and_follows_a_slider(lab, tab):

@@ -5,18 +5,9 @@ from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import expect
+from study_tab import enter, title
 
 pytestmark = pytest.mark.browser
-
-
-def title(tab, view):
-    return tab.locator(f'[data-view="{view}"] .as-frame__title > :first-child')
-
-
-def enter(tab, control, text):
-    field = tab.locator(f"#as-c-{control}")
-    field.fill(text)
-    field.press("Enter")
 
 
 def test_drag_the_filter_then_train_and_read_the_claims(tab, server):

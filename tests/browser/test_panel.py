@@ -5,6 +5,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from study_tab import title
 
 pytestmark = pytest.mark.browser
 WIDTHS = (1600, 1100, 900, 400)
@@ -18,10 +19,6 @@ def study(tab, server, query=""):
 
 def field(tab, name):
     return tab.locator(f"#as-c-{name}")
-
-
-def title(tab, view):
-    return tab.locator(f'[data-view="{view}"] .as-frame__title > :first-child')
 
 
 def verdict(tab, claim):
@@ -177,3 +174,27 @@ def test_no_page_scrolls_sideways_and_every_button_has_a_name(tab, server, theme
                 "[...document.querySelectorAll('button')].every((b) => (b.ariaLabel || b.textContent).trim())"
             )
             assert tab.evaluate("document.documentElement.dataset.theme") == theme
+
+
+def test_a_sweep_is_asked_for_beside_a_control_and_drawn_as_points_are_done(tab, server):
+    study(tab, server, "&preset=quick")
+    tab.locator('[data-sweep="amplitude"]').click()
+    form = tab.locator("#as-sweep")
+    expect(form.locator("[name=low]")).to_be_focused()
+    expect(form.locator("[name=high]")).to_have_value("4")
+    form.locator("[name=high]").fill("9")
+    form.get_by_role("button", name="Run the sweep").click()
+    expect(form.get_by_role("alert")).to_contain_text("amplitude: got")
+    form.locator("[name=high]").fill("2")
+    form.locator("[name=count]").fill("3")
+    form.locator("[name=seeds]").fill("2")
+    form.get_by_role("button", name="Run the sweep").click()
+    expect(form).to_contain_text("6 of 6 points done", timeout=90_000)
+    expect(form).to_contain_text("assay run kitchen-sink climb --sweep amplitude=0:2:3 --seeds 2 --preset quick")
+    frame = tab.locator("#as-sweep-frame")
+    expect(frame.locator("h3")).to_contain_text("Height is highest at a")
+    frame.get_by_label("What is drawn").select_option("heights.took")
+    expect(frame.locator("h3")).to_contain_text("Took")
+    with tab.expect_download() as saved:
+        frame.locator('[data-save="sweep/heights"][data-form="csv"]').click()
+    assert saved.value.path().read_text().startswith("amplitude,seed,step,height")

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = {"assay", "workbench", "apps", "notebooks"}
 
-PEERS = {"snntorch", "spikingjelly", "norse"}
+PEERS = {"mambapy", "norse", "snntorch", "spikingjelly", "weightwatcher"}
 """Each lives in an environment of its own; only scripts under tests/, which run there, import them."""
 
 NOT_IMPORTED = {
@@ -34,7 +34,6 @@ NOT_IMPORTED = {
     "starlette": "fastapi and marimo stand on it; the bound keeps what the server's middleware was tried with",
     "sqlalchemy": "mlflow's store stands on it",
     "tornado": "distributed and jupyter stand on it; the bound keeps Bokeh's websockets",
-    "websockets": "uvicorn serves websockets with it",
     "hatchling": "builds the wheel",
 }
 
@@ -48,7 +47,8 @@ def declared(names: list[str]) -> set[str]:
 def imported(folder: str) -> Iterator[tuple[Path, int, str]]:
     """File, line and top-level name of every import from outside the project and the standard library."""
     for path in sorted((ROOT / folder).rglob("*.py")):
-        beside = {other.stem for other in path.parent.glob("*.py")}
+        above = [place for place in path.parents if place.is_relative_to(ROOT / folder)]
+        beside = {other.stem for place in above for other in place.glob("*.py")}
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
@@ -58,7 +58,7 @@ def imported(folder: str) -> Iterator[tuple[Path, int, str]]:
                 continue
             for module in modules:
                 top = module.partition(".")[0]
-                script = folder == "tests" and top in beside  # a script beside it, run on its own
+                script = folder == "tests" and top in beside  # a script beside or above it
                 if top not in sys.stdlib_module_names and top not in OURS and not script:
                     yield path.relative_to(ROOT), node.lineno, top
 

@@ -20,7 +20,6 @@ def test_ruff(arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_types():
     done = subprocess.run(
         [sys.executable, "-m", "pyright", "--pythonpath", sys.executable],

@@ -29,8 +29,6 @@ outputs, _ = module.app.run(defs={"controls": {}, "preset": "quick", "seed": 1})
 print(json.dumps(len([output for output in outputs if output is not None])))
 """
 
-pytestmark = pytest.mark.slow
-
 
 @dataclass
 class Installed:
@@ -142,6 +140,7 @@ def test_it_opens_pages(installed):
             assert server.wait(30) in (0, 130, -signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_it_runs_a_notebook(installed):
     notebooks = sorted((installed.site / "workbench" / "notebooks").glob("*/*.py"))
     assert notebooks

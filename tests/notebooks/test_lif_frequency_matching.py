@@ -2,9 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,14 +9,6 @@ from workbench.places import notebooks_folder
 
 FOLDER = notebooks_folder() / "dynamics"
 NOTEBOOK = FOLDER / "lif_frequency_matching.py"
-OWN = [NOTEBOOK, Path(__file__).parent / "kitchen_sink.py"]
-
-
-def test_marimo_finds_nothing_to_say():
-    done = subprocess.run(
-        [sys.executable, "-m", "marimo", "check", "--strict", *map(str, OWN)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

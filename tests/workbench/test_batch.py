@@ -1,27 +1,14 @@
 """A study run to its end: what comes out, what is refused, what a failure says."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from workbench.batch import Outcome, RunFailed, pick_device, run, run_study
 from workbench.controls import ControlError
 from workbench.registry import UnknownStudy
-from workbench.runner import Runner
 
-STUDIES = Path(__file__).parents[1] / "studies"
 SLUG = "kitchen-sink"
-
-
-@pytest.fixture(scope="module")
-def runner(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_STUDIES", str(STUDIES))
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        runner = Runner(None)
-        yield runner
-        runner.close()
 
 
 @pytest.fixture

@@ -1,8 +1,12 @@
 """Jobs: progress and rows on the way, results that are kept, cancel at any time, and ends that are not a result."""
 
 import os
+import re
+import subprocess
+import sys
 import threading
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,8 +14,10 @@ import psutil
 import pytest
 
 from workbench.controls import ControlError
+from workbench.limits import Limits
 from workbench.registry import registry
-from workbench.run import Cancelled, LocalRun
+from workbench.report import narrative
+from workbench.run_protocol import Cancelled, LocalRun
 from workbench.runner import JobFailed, Request, Runner, State, default_runner
 from workbench.session import Session
 from workbench.snapshot import Snapshot, settle
@@ -333,3 +339,124 @@ def test_a_page_that_opens_takes_up_what_is_kept_for_its_controls(runner):
     assert same.recall() == ["climb"]
     assert same.held["climb"].job.kept and same.held["climb"].result.complete
     assert same.show("progress").title.endswith("steps done")
+
+
+def test_a_shared_job_stops_when_the_last_one_lets_go(runner):
+    study = registry().get("kitchen-sink")
+    ann, bob = (Session(study, runner, values={"steps": 400, "pause": 0.03}) for _ in range(2))
+    told = []
+    bob.on_change(lambda change: told.extend(change.notices))
+    job = ann.run("climb")
+    assert bob.run("climb") is job
+    assert any("joined" in sentence for sentence in told)
+    until(lambda: job.state is State.RUNNING)
+    assert not bob.cancel("climb")
+    assert not bob.cancel("climb"), "letting go twice is letting go once"
+    assert any("somebody else" in sentence for sentence in told)
+    time.sleep(0.3)
+    assert not job.state.ended
+    assert ann.cancel("climb")
+    with pytest.raises(Cancelled):
+        job.wait(10)
+    # a page that is closed holds nothing
+    job = ann.run("climb", fresh=True)
+    assert bob.run("climb", fresh=True) is job
+    ann.close()
+    assert bob.cancel("climb")
+    with pytest.raises(Cancelled):
+        job.wait(10)
+
+
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [(Limits(seconds=0.6), "It took more than 0.6 seconds"), (Limits(memory=2**20), "its limit is 0.00098 GiB")],
+)
+def test_a_job_beyond_its_limits_is_ended_with_a_sentence_and_the_next_one_runs(runner, limits, sentence):
+    job = runner.submit(Request("kitchen-sink", "climb", {"steps": "900", "pause": "0.02"}, limits=limits))
+    with pytest.raises(JobFailed, match=re.escape(sentence)):
+        job.wait(30)
+    assert job.state is State.FAILED and job.fault
+    submit(runner, "climb", steps=3).wait(60)
+
+
+def test_what_runs_in_another_process_is_waited_for_and_its_result_taken(runner, home):
+    code = """
+import sys
+from workbench.runner import Request, Runner
+from workbench.store import Store
+runner = Runner(Store())
+job = runner.submit(Request("kitchen-sink", "climb", {"steps": "60", "pause": "0.07", "amplitude": "1.5"}))
+print(job.wait(90).digest, flush=True)
+runner.close()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
+        study = registry().get("kitchen-sink")
+        values = {"steps": "60", "pause": "0.07", "amplitude": "1.5"}
+        key = Snapshot(study, settle(study, values, "standard")).key("climb")
+        until(lambda: runner.store.elsewhere("kitchen-sink", "climb", key) is not None)
+        job = runner.submit(Request("kitchen-sink", "climb", values))
+        until(lambda: "Running elsewhere since" in job.message or job.state.ended)
+        assert job.state is State.QUEUED
+        dropped = runner.submit(Request("kitchen-sink", "climb", {**values, "seed": "0"}))
+        assert dropped is job, "the seed is what it is anyway"
+        result = job.wait(90)
+        assert job.kept and result.digest == other.stdout.read().strip()
+
+
+def test_waiting_for_another_process_can_be_cancelled_or_passed_over(runner, monkeypatch):
+    values = {"steps": "4", "amplitude": "1.25"}
+    record = replace(runner.store.runs(limit=1)[0], started=time.time() - 60)
+    monkeypatch.setattr(Store, "elsewhere", lambda *_: record)
+    waiting = runner.submit(Request("kitchen-sink", "climb", values, "quick"))
+    until(lambda: "Running elsewhere" in waiting.message)
+    waiting.cancel()
+    with pytest.raises(Cancelled):
+        waiting.wait(5)
+    assert runner.submit(Request("kitchen-sink", "climb", values, "quick", fresh=True)).wait(60).complete
+
+
+@pytest.mark.slow
+def test_workers_that_die_at_any_distance_in_time_are_replaced(runner):
+    """Fifteen seconds after a worker died the cluster looks again, and must not end the nanny of one that just died."""
+    until(lambda: submit(runner, "climb", steps=3, fresh=True).wait(90).complete, 100)
+    with pytest.raises(JobFailed):
+        submit(runner, "die", "trouble-maker", end="kill").wait(60)
+    died = time.monotonic()
+    submit(runner, "climb", steps=3, fresh=True).wait(60)
+    while time.monotonic() < died + 14.9:
+        time.sleep(0.01)
+    for _ in range(2):
+        with pytest.raises(JobFailed):
+            submit(runner, "die", "trouble-maker", end="exit", fresh=True).wait(60)
+    assert submit(runner, "climb", steps=3, fresh=True).wait(60).complete
+
+
+def test_a_result_of_older_code_is_shown_as_such_and_never_as_today_s(runner, monkeypatch):
+    submit(runner, "climb", amplitude=1.25).wait(60)
+    now = Session(registry().get("kitchen-sink"), runner, values={"amplitude": 1.25}, preset="quick")
+    now.recall()
+    assert not now.held["climb"].job.older and not now.stale("climb") and now.current("climb")
+
+    was = Snapshot.key
+    monkeypatch.setattr(Snapshot, "key", lambda self, member: was(self, member)[::-1])  # as after an edit
+    later = Session(registry().get("kitchen-sink"), runner, values={"amplitude": 1.25}, preset="quick")
+    assert later.recall() == ["climb"]
+    held = later.held["climb"]
+    assert held.job.older and held.result.digest == now.held["climb"].result.digest
+    assert held.key == now.held["climb"].key != later.snapshot.key("climb")
+    assert "older code" in later.stale("climb") and "older code" in later.stale("progress")
+    assert not later.current("climb")
+    again = []
+    monkeypatch.setattr(narrative, "ended", lambda session, one, **_: again.append(one) or now.held["climb"].job)
+    narrative.run_reported(later, lambda what, fraction: None)
+    assert "climb" in again, "a report would show it as today's"
+    judged = [j for j in later.judge() if j.evidence is not None and "climb" in j.claim.needs]
+    assert judged and all("older code" in j.stale for j in judged)
+    other = Session(registry().get("kitchen-sink"), runner, values={"amplitude": 1.26}, preset="quick")
+    assert other.recall() == []  # under other controls nothing stands in
+
+
+def test_a_result_whose_tables_are_others_by_now_is_not_shown(runner, monkeypatch):
+    submit(runner, "climb", amplitude=1.375).wait(60)
+    monkeypatch.setattr("workbench.results.Result.fits", lambda self, declared: False)
+    assert Session(registry().get("kitchen-sink"), runner, values={"amplitude": 1.375}, preset="quick").recall() == []

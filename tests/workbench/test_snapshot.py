@@ -9,7 +9,7 @@ from assay.data import sample
 from workbench.claims import Verdict
 from workbench.pool import Pool
 from workbench.registry import registry
-from workbench.run import LocalRun
+from workbench.run_protocol import LocalRun
 from workbench.snapshot import Snapshot, as_shown, settle
 from workbench.sources import find_source
 from workbench.study import ControlError, Paper, Stat, Study, StudyError

@@ -233,8 +233,7 @@ class Explorer(w.VBox):
     def _say_stale(self) -> None:
         stale = self.session.stale(self.view) if self.view else ""
         waits = [self.session.study.experiments[e].title for e in self.session.waits(self.view)] if self.view else []
-        waiting = f"Waits for “{'” and “'.join(waits)}”." if waits else ""
-        self._say(stale or waiting, "open" if stale else "")
+        self._say(stale or markup.waiting(waits), "open" if stale else "")
 
     def _say(self, sentence: str, kind: str = "") -> None:
         self._note.value = markup.note(sentence, kind)
@@ -286,8 +285,8 @@ class JobBar:
         return held.job if held else None
 
     def _pressed(self) -> None:
-        if self.job is not None and self.job.state in ("queued", "running"):
-            self.job.cancel()
+        if self.job is not None and not self.job.state.ended:
+            self._explorer.session.cancel(self.experiment.name)
             return
         try:
             self._explorer.session.run(self.experiment.name)
@@ -297,7 +296,7 @@ class JobBar:
     def show(self) -> None:
         """Show how far the job is."""
         job = self.job
-        running = job is not None and job.state in ("queued", "running")
+        running = job is not None and not job.state.ended
         self.button.description = "Cancel" if running else "Run again" if job is not None else "Run"
         self.progress.layout.display = None if running else "none"
         if job is None:
@@ -307,21 +306,13 @@ class JobBar:
         self.progress.value = job.fraction
         if running:
             self._line.value = markup.job_line(str(job.state), job.message, job.eta)
-        elif job.state == "done":
-            done = "Kept from an earlier run." if job.kept else f"Done in {job.took or 0:.2g} s."
-            self._line.value = markup.job_line(done, "", None)
+            return
+        self._line.value = markup.job_ended(job, self.experiment.title)
+        if job.state == "done":
             tables = {
                 f"{n}.csv": ("text/csv", encoded(t.frame.to_csv(index=False))) for n, t in job.result.tables.items()
             }
             self._more.value = markup.provenance(job.provenance) + markup.downloads(tables)
-        elif job.state == "cancelled":
-            self._line.value = markup.note("Cancelled; what was finished is kept.")
-        else:
-            log = (
-                f"<details><summary>Show log</summary><pre>{markup.escape(job.log)}</pre></details>" if job.log else ""
-            )
-            said = f"“{self.experiment.title}” failed: {job.error}" if job.fault else job.error
-            self._line.value = markup.note(said, "fails") + markup.boxed(log)
 
 
 def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from workbench.controls import Alias, Choice, Control, ControlError, Data, Flag, Integer, Number
 from workbench.faces.markup import boxed
 from workbench.session import Session
-from workbench.sources import keep_upload
 from workbench.typed_values import plain
+from workbench.uploads import keep_upload
 
 __all__ = ["AliasHandle", "ControlHandle", "Handle"]
 

@@ -17,34 +17,58 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import marimo as mo
 import numpy as np
 import plotly.graph_objects as go
 
 from workbench import theme
-from workbench.batch import RunFailed
+from workbench.batch import RunFailed, ended
 from workbench.claims import Judgement
 from workbench.controls import Choice, Control, ControlError, Data, Flag, Integer, Number
 from workbench.faces import markup
 from workbench.registry import registry
 from workbench.results import Result
 from workbench.runner import State
-from workbench.session import Change, Session
-from workbench.sources import keep_upload
+from workbench.session import Session
+from workbench.uploads import keep_upload
+from workbench.visitors import Visitor, visitor
 
 if TYPE_CHECKING:
     from workbench.runner import Job, Runner
 
-__all__ = ["Here", "Page"]
+__all__ = ["RECORDER", "Here", "Page", "Recorder"]
 
 SEGMENTS = 4
 FINE = 2000
 APART = 0.25  # seconds between two redrawings while a job runs
 HEIGHT = 400
+
+
+class Recorder(Protocol):
+    """Takes the parts of a page that a notebook shows, for a report that is made of them."""
+
+    runner: Runner
+
+    def began(self, session: Session) -> None:
+        """A page has its session."""
+        ...
+
+    def follow(self, job: Job) -> None:
+        """A job of the page goes on; called about ten times a second."""
+        ...
+
+    def part(self, kind: str, session: Session, what: Any = None, height: int = 0) -> str:
+        """HTML that stands for a part: `view`, `claims`, `controls`, `tables`, or nothing to be seen for others."""
+        ...
+
+
+RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+"""Set while a notebook runs for a report."""
 
 
 class Page:
@@ -74,12 +98,17 @@ class Page:
         runner: Runner | None = None,
     ) -> None:
         values = dict(controls or {}) if seed is None else {**(controls or {}), "seed": seed}
-        self.session = Session(registry().get(slug), None, values=values, preset=preset)
+        self.session = Session(registry().get(slug), None, values=values, preset=preset, visitor=who())
+        self.recorder = RECORDER.get()
+        if runner is None and self.recorder is not None:
+            runner = self.recorder.runner
         if runner is None:
             from workbench.runner import default_runner
 
             runner = default_runner()
         self.session.runner = runner
+        if self.recorder is not None:
+            self.recorder.began(self.session)
         self.interactive = mo.running_in_notebook()
         self._tell = tell
         self._views: dict[str, tuple[object, mo.Html]] = {}
@@ -88,6 +117,8 @@ class Page:
     def title(self) -> mo.Html:
         """The study's question and summary, and the styles of everything that a page shows."""
         study = self.session.study
+        if self.recorder is not None:
+            return mo.Html(self.recorder.part("title", self.session))
         return mo.Html(markup.STYLES + markup.heading(study.question, study.summary, level=2))
 
     # controls
@@ -100,6 +131,8 @@ class Page:
     def shown(self, dials: mo.ui.dictionary) -> mo.Html:
         """The elements two in a row, each with its line of doc."""
         study = self.session.study
+        if self.recorder is not None:
+            return mo.Html(self.recorder.part("controls", self.session, tuple(dials.elements)))
         cells = []
         for name, element in dials.elements.items():
             doc = markup.boxed(f'<p class="as-small">{markup.escape(study.controls[name].doc)}</p>')
@@ -141,7 +174,7 @@ class Page:
         refused: dict[str, str] = {}
         for name, value in values.items():
             try:
-                value = asked(self.session.settings.controls[name], value)
+                value = asked(self.session.settings.controls[name], value, self.session.visitor)
                 if self.session.settings.controls[name].parse(value) != self.session.settings.values[name]:
                     self.session.update({name: value})
             except ControlError as error:
@@ -165,10 +198,15 @@ class Page:
         found = self.session.study.experiments[experiment]
         if not self.interactive:
             self.run(experiment)
+            if self.recorder is not None:
+                return mo.Html(self.recorder.part("launcher", self.session, experiment))
             return mo.Html(markup.heading(found.title))
         cost = found.cost.get(self.session.preset)
-        said = f"about {cost:g} s" if cost else ""
-        run = mo.ui.button(label=found.title, tooltip=found.doc, on_click=lambda _: self._start(experiment))
+        said = (f"about {cost:g} s" if cost else "") if self.session.visitor.may_run else self.session.visitor.why_not
+        run = mo.ui.button(
+            label=found.title, tooltip=found.doc, on_click=lambda _: self._start(experiment),
+            disabled=not self.session.visitor.may_run,
+        )  # fmt: skip
         cancel = mo.ui.button(label="Cancel", kind="neutral", on_click=lambda _: self._cancel(experiment))
         return mo.hstack([run, cancel, mo.Html(markup.job_line(said, "", None))], justify="start", align="center")
 
@@ -179,18 +217,8 @@ class Page:
             RunFailed, Cancelled: it ended without one.
             ControlError: an input that does not allow it.
         """
-        ended = threading.Event()
-
-        def told(change: Change) -> None:
-            if experiment in change.experiments and change.claims:
-                ended.set()
-
-        stop = self.session.on_change(told)
-        try:
-            job = self.session.run(experiment)
-            ended.wait()
-        finally:
-            stop()
+        follow = self.recorder.follow if self.recorder is not None else lambda job: None
+        job = ended(self.session, experiment, tick=follow)
         if job.state is State.FAILED:
             raise RunFailed(job.error, fault=job.fault, log=job.log)
         return job.wait()
@@ -204,9 +232,7 @@ class Page:
         mo.Thread(target=self._follow, args=(job,), daemon=True).start()
 
     def _cancel(self, experiment: str) -> None:
-        held = self.session.held.get(experiment)
-        if held is not None:
-            held.job.cancel()
+        self.session.cancel(experiment)
 
     def _follow(self, job: Job) -> None:
         """Have the cells that show this study run again while a job goes on."""
@@ -214,7 +240,7 @@ class Page:
         stop = self.session.on_change(lambda change: moved.set())
         try:
             while True:
-                over = job.state in (State.DONE, State.FAILED, State.CANCELLED, State.LOST)
+                over = job.state.ended
                 if self._tell is not None:
                     self._tell(lambda count: count + 1)
                 if over:
@@ -256,6 +282,8 @@ class Here:
 
     def view(self, name: str, *, height: int = HEIGHT) -> mo.Html:
         """A view with its finding above it, and a note when it waits or is stale."""
+        if self.page.recorder is not None:
+            return mo.Html(self.page.recorder.part("view", self.page.session, name, height))
         key = self._state(name)
         kept = self.page._views.get(name)
         if kept is None or kept[0] != key:
@@ -279,15 +307,13 @@ class Here:
             return mo.Html(markup.heading(session.study.views[name].title) + markup.note(str(error), "fails"))
         stale = session.stale(name)
         waits = [session.study.experiments[e].title for e in session.waits(name)]
-        waiting = f"Waits for “{'” and “'.join(waits)}”." if waits else ""
-        above = mo.Html(
-            markup.heading(shown.title, shown.subtitle) + markup.note(stale or waiting, "open" if stale else "")
-        )
+        said = markup.note(stale or markup.waiting(waits), "open" if stale else "")
+        above = mo.Html(markup.heading(shown.title, shown.subtitle) + said)
         if shown.kind == "figure":
             content = theme.figure(shown.content, "dark" if dark() else "light")
             figure = go.Figure(content, skip_invalid=True)
             figure.update_layout(height=height, dragmode=False, autosize=True)
-            body = mo.as_html(figure)
+            body = mo.ui.plotly(figure)  # a figure itself asks a public network where Plotly was imported before marimo
         elif shown.kind == "table":
             body = mo.ui.table(shown.content, selection=None, page_size=8)
         elif shown.kind == "stats":
@@ -299,25 +325,23 @@ class Here:
     def job(self, experiment: str) -> mo.Html:
         """How far an experiment is, how it ended, and where its result comes from."""
         session = self.page.session
+        if self.page.recorder is not None:
+            return mo.Html(self.page.recorder.part("job", session, experiment))
         title = session.study.experiments[experiment].title
         held = session.held.get(experiment)
         if held is None:
             return mo.Html("")
         job = held.job
-        if job.state in (State.QUEUED, State.RUNNING):
+        if not job.state.ended:
             bar = f'<progress max="1" value="{job.fraction:.4f}" aria-label="{markup.escape(title)}"></progress>'
             return mo.Html(markup.boxed(bar) + markup.job_line(str(job.state), job.message, job.eta))
-        if job.state is State.DONE:
-            done = "Kept from an earlier run." if job.kept else f"Done in {job.took or 0:.2g} s."
-            return mo.Html(markup.job_line(done, "", None) + markup.provenance(job.provenance))
-        if job.state is State.CANCELLED:
-            return mo.Html(markup.note("Cancelled; what was finished is kept."))
-        log = f"<details><summary>Show log</summary><pre>{markup.escape(job.log)}</pre></details>" if job.log else ""
-        said = f"“{title}” failed: {job.error}" if job.fault else job.error
-        return mo.Html(markup.note(said, "fails") + markup.boxed(log))
+        source = markup.provenance(job.provenance) if job.state is State.DONE else ""
+        return mo.Html(markup.job_ended(job, title) + source)
 
     def tables(self, experiment: str) -> mo.Html:
         """The tables of an experiment's result, each with a way to save it."""
+        if self.page.recorder is not None:
+            return mo.Html(self.page.recorder.part("tables", self.page.session, experiment))
         held = self.page.session.held.get(experiment)
         if held is None:
             return mo.Html("")
@@ -343,7 +367,10 @@ class Here:
 
     def claims(self, *ids: str) -> mo.Html:
         """The ledger of some claims; of all when no id is given."""
-        return mo.Html(markup.ledger(self.judgement(id) for id in ids or self.page.session.study.claims))
+        chosen = [self.judgement(id) for id in ids or self.page.session.study.claims]
+        if self.page.recorder is not None:
+            return mo.Html(self.page.recorder.part("claims", self.page.session, chosen))
+        return mo.Html(markup.ledger(chosen))
 
     @property
     def results(self) -> dict[str, Result]:
@@ -363,17 +390,25 @@ def number_element(control: Number, value: Any, label: str) -> Any:
     return mo.ui.slider(low, high, step, value=value, label=label, include_input=True, full_width=True)
 
 
-def asked(control: Control, value: Any) -> object:
+def asked(control: Control, value: Any, who: Visitor) -> object:
     """What an element of a control holds, as a value of the control; an upload comes before a name."""
     if isinstance(control, Data) and isinstance(value, Mapping):
         if value.get("file"):
+            who.check_may_run()
             upload = value["file"][0]
             try:
-                return f"sha256:{keep_upload(upload.name, upload.contents).sha256}"
+                return f"sha256:{keep_upload(upload.name, upload.contents, who.name).sha256}"
             except ValueError as error:
                 raise ControlError(control.name, str(error)) from None
         return value["name"]
     return value
+
+
+def who() -> Visitor:
+    """For whom this notebook runs: whoever opened it on a server, as the server says."""
+    request = mo.app_meta().request
+    user = request.user if request is not None else None
+    return Visitor.of_user(user) if isinstance(user, Mapping) else visitor()
 
 
 def dark() -> bool:

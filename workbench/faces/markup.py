@@ -7,7 +7,7 @@ their own, scoped to `.assay`, so that nothing of the notebook's page changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -15,11 +15,12 @@ import pandas as pd
 from markdown_it import MarkdownIt
 
 from workbench.claims import Judgement, Verdict
+from workbench.job import Job, State
 from workbench.study import Stat
 
 __all__ = [
-    "STYLES", "boxed", "downloads", "escape", "heading", "job_line", "ledger", "note", "number", "prose", "provenance",
-    "stats", "table", "verdicts",
+    "GLYPHS", "STYLES", "about", "boxed", "downloads", "escape", "heading", "job_ended", "job_line", "ledger", "left",
+    "note", "number", "prose", "provenance", "stats", "table", "verdicts", "waiting",
 ]  # fmt: skip
 
 LIGHT = """--as-ink:#13191b;--as-ink-2:#434d50;--as-ink-3:#5a6568;--as-line:#d6dcdb;--as-sunken:#e9edec;
@@ -144,7 +145,7 @@ def claim_row(judgement: Judgement) -> str:
     why = judgement.why or ("" if evidence is None else evidence.note)
     lines = [" · ".join(said)] if said else []
     lines += [escape(why)] if why else []
-    lines += ["Made with other controls than those set now."] if judgement.stale else []
+    lines += [escape(judgement.stale)] if judgement.stale else []
     below = "".join(f'<p class="as-small">{line}</p>' for line in lines)
     return (
         f'<div class="as-claim"><p><b>{escape(str(claim.id))}</b>{escape(claim.sentence)}</p>'
@@ -215,13 +216,36 @@ def table(frame: pd.DataFrame, rows: int = ROWS_SHOWN) -> str:
     )
 
 
+def about(seconds: float) -> str:
+    """A cost as people say it: `about 55 s`, `about 2 min`."""
+    return f"about {5 * max(1, round(seconds / 5))} s" if seconds < 90 else f"about {round(seconds / 60)} min"
+
+
+def left(seconds: float) -> str:
+    """Time left as people say it, in steps of 5 s and then of minutes."""
+    rounded = max(5, 5 * round(seconds / 5))
+    return f"{rounded} s left" if rounded < 60 else f"{round(rounded / 60)} min left"
+
+
+def waiting(titles: Sequence[str]) -> str:
+    """The sentence on what a view waits for; empty when it waits for nothing."""
+    return f"Waits for “{'” and “'.join(titles)}”." if titles else ""
+
+
+def job_ended(job: Job, title: str) -> str:
+    """How an ended job ended: done, cancelled, or failed with its log."""
+    if job.state is State.DONE:
+        return job_line("Kept from an earlier run." if job.kept else f"Done in {job.took or 0:.2g} s.", "", None)
+    if job.state is State.CANCELLED:
+        return note("Cancelled; what was finished is kept.")
+    log = f"<details><summary>Show log</summary><pre>{escape(job.log)}</pre></details>" if job.log else ""
+    return note(job.failure(title), "fails") + boxed(log)
+
+
 def job_line(state: str, message: str, eta: float | None) -> str:
     """What a job does now, and how long it will go on."""
-    left = ""
-    if eta is not None:
-        seconds = max(5, 5 * round(eta / 5))
-        left = f" · {seconds} s left" if seconds < 60 else f" · {round(seconds / 60)} min left"
-    return boxed(f'<p class="as-small">{escape(message or state)}{left}</p>')
+    rest = "" if eta is None else f" · {left(eta)}"
+    return boxed(f'<p class="as-small">{escape(message or state)}{rest}</p>')
 
 
 def provenance(facts: Mapping[str, Any]) -> str:

@@ -2,26 +2,12 @@
 
 import base64
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from workbench import explore
 from workbench.controls import ControlError
-from workbench.runner import Runner
-
-STUDIES = Path(__file__).parents[2] / "studies"
-
-
-@pytest.fixture(scope="module")
-def runner(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_STUDIES", str(STUDIES))
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        runner = Runner(None)
-        yield runner
-        runner.close()
 
 
 @pytest.fixture

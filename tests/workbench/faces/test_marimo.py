@@ -7,20 +7,8 @@ import pytest
 
 from workbench.controls import ControlError
 from workbench.faces.marimo import Page
-from workbench.runner import Runner
 
-STUDIES = Path(__file__).parents[2] / "studies"
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "kitchen_sink.py"
-
-
-@pytest.fixture(scope="module")
-def runner(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_STUDIES", str(STUDIES))
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        runner = Runner(None)
-        yield runner
-        runner.close()
 
 
 @pytest.fixture

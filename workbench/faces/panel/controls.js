@@ -1,7 +1,5 @@
 // A study's page: draws what its session tells, and tells what a person does. No state of its own that a reload loses.
-const $ = (selector, root = document) => root.querySelector(selector);
-const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+// Follows base.js.
 const svg = (shapes) =>
   `<svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">${shapes}</svg>`;
 const ICON = {
@@ -13,11 +11,10 @@ const ICON = {
   save: svg('<path d="M8 2v8m-3.3-3L8 10.3 11.3 7M2.5 13.5h11"/>'),
   grow: svg('<path d="M9.5 2.5h4v4m0-4-5 5m-2 6h-4v-4m0 4 5-5"/>'),
   run: svg('<path d="M5 3.2v9.6L12.6 8z" fill="currentColor"/>'),
+  sweep: svg('<path d="M2 12.500h12M3.500 12.500v-3m3 3V7m3 5.500V4.500m3 8V6"/>'),
   done: svg('<path d="m3.5 8.5 3 3 6-7"/>'),
 };
-const NARROW = 480;
 const S = { study: null, controls: {}, views: {}, jobs: {}, preset: "standard", two: true, first: 0, errors: {} };
-let tell = () => {};
 
 // what is set: one question on its way at a time, the newest one next
 
@@ -59,7 +56,7 @@ function controlHtml(name) {
   if (c.kind === "number" || c.kind === "integer") {
     const range = c.log ? 'min="0" max="1000" step="1"' : `min="${c.low}" max="${c.high}" step="${c.step}"`;
     body = `${label}<span class="val"><input class="num" id="${id}" inputmode="decimal" autocomplete="off"
-      aria-describedby="${id}-e">${unit}</span>${c.wide ? "" :
+      aria-describedby="${id}-e">${unit}${sweepMark(name)}</span>${c.wide ? "" :
       `<input class="as-slider wide" type="range" ${range} aria-label="${escaped(c.label)}">`}`;
   } else if (c.kind === "choice" && c.options.length <= 4 && c.options.reduce((n, o) => n + o[1].length, 0) < 34) {
     body = `<span class="lab" id="${id}">${escaped(c.label)}${sign}</span><span></span><div class="as-seg wide"
@@ -75,10 +72,10 @@ function controlHtml(name) {
     const own = c.optional ? "None, or your own" : "Your own";
     const picked = c.samples.length ? `<select class="as-field wide" aria-label="${escaped(c.label)}: samples">${samples}
       <option value="">${own}</option></select>` : "";
-    body = `${label}<button class="as-btn as-btn--quiet as-btn--file" type="button">Choose a file</button>
+    body = `${label}<button class="as-btn as-btn--quiet as-btn--file" type="button">Choose files</button>
       ${picked}<input class="as-field wide" id="${id}" autocomplete="off" spellcheck="false"
       placeholder="${c.optional ? "None; " : ""}a path, or sha256:…">
-      <input type="file" hidden ${c.suffixes ? `accept="${escaped(c.suffixes)}"` : ""}>`;
+      <input type="file" multiple hidden ${c.suffixes ? `accept="${escaped(c.suffixes)}"` : ""}>`;
   } else {
     body = `${label}<span></span><input class="as-field wide" id="${id}" autocomplete="off" spellcheck="false">`;
   }
@@ -118,24 +115,12 @@ function wireControl(box) {
     field.value = "";
     field.focus();
   }));
+  $$("[data-sweep]", box).forEach((e) => e.addEventListener("click", () => openSweep(name)));
   const tick = $("input[type=checkbox]", box);
   if (tick) tick.addEventListener("change", () => set({ [name]: tick.checked }, name));
   $$("[data-alias]", box).forEach((e) =>
     e.addEventListener("change", () => set({ [e.dataset.alias]: e.value }, e.dataset.alias)));
-  const file = $("input[type=file]", box);
-  if (file) {
-    $(".as-btn--file", box).addEventListener("click", () => file.click());
-    file.addEventListener("change", async () => {
-      const one = file.files[0];
-      if (!one) return;
-      if (one.size > 10e6) return refuse(name, `${one.name} has ${(one.size / 1e6).toFixed(0)} MB; this page takes up to 10 MB, a path any size.`);
-      const bytes = new Uint8Array(await one.arrayBuffer());
-      let text = "";
-      for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
-      tell({ kind: "upload", control: name, name: one.name, content: btoa(text), at: name });
-      file.value = "";
-    });
-  }
+  wireFiles(box, name);
 }
 
 function showControls() {
@@ -160,7 +145,7 @@ function showControls() {
     if (select && c.samples) {
       select.value = c.samples.includes(c.text) ? c.text : "";
       if (held !== field) field.hidden = !refused && select.value !== "";
-      $(".help", box).textContent = c.about[c.text] || c.doc;
+      $(".help", box).textContent = c.about[c.text] || [c.called, c.doc].filter(Boolean).join(" · ");
     } else if (select) select.value = c.text;
     $$("input[type=radio]", box).forEach((e) => { e.checked = e.value === c.text; });
     const tick = $("input[type=checkbox]", box);

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import panel as pn
 
 from workbench.claims import Verdict
+from workbench.faces.markup import about
 from workbench.faces.panel.page import HERE, ICONS, page
 from workbench.faces.panel.parts import glyph, strip
 from workbench.places import apps_folder
@@ -72,7 +73,7 @@ def card_html(card: Card, verdicts: Mapping[str, Mapping[str, Any]]) -> tuple[st
     app = flagships().get(card.slug)
     href = app or f"study?study={quote(card.slug)}"
     words = " ".join((card.question, card.paper, card.summary, card.family, card.arxiv, *card.symbols)).lower()
-    cost = f"about {5 * max(1, round(card.cost / 5))} s" if card.cost < 90 else f"about {round(card.cost / 60)} min"
+    cost = about(card.cost)
     right = strip(found) if known else "Not run yet"
     body = (
         f'<article class="as-card" data-words="{escape(words)}" data-tags="{escape("|".join(sorted(tags)))}" '
@@ -135,4 +136,4 @@ def gallery_page() -> pn.Template:
         '<input class="as-field" id="ga-find" type="search" placeholder="Find a study"><kbd>/</kbd></label>'
     )
     empty = pn.pane.HTML("", width=0, height=0, margin=0)
-    return page("Assay – studies", main, empty, search=search, studies=True)
+    return page("Assay – studies", main, empty, here="gallery", search=search)

@@ -8,19 +8,23 @@ import re
 from html import escape
 from typing import Any
 
-import numpy as np
 from math_core import LatexError, LatexToMathML
 
-from assay.data import samples
+from assay.data import MODEL_LINES, samples
 from workbench.claims import Evidence, Expectation, Judgement, Verdict
 from workbench.controls import Choice, Control, ControlError, Data, Flag, Integer, List, Matrix, Number
-from workbench.faces.markup import number, prose, provenance, rich, stats, table
+from workbench.faces import markup
+from workbench.faces.markup import about, left, number, prose, provenance, rich, stats, table
+from workbench.kept_figures import listed
 from workbench.session import Session
 from workbench.snapshot import Shown
 from workbench.study import Experiment, Study
-from workbench.theme import THEMES, Theme, figure, template
+from workbench.theme import THEMES, Theme, figure, template, without_template
 
-__all__ = ["control_facts", "equation", "glyph", "job_facts", "ledger", "plain", "strip", "study_facts", "view_facts"]
+__all__ = [
+    "KEYS", "control_facts", "equation", "glyph", "job_facts", "ledger", "plain", "sign", "strip", "study_facts",
+    "view_facts",
+]  # fmt: skip
 
 KEYS = {
     Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.INCONCLUSIVE: "open", Verdict.NEEDS_SCALE: "scale",
@@ -30,17 +34,9 @@ WORDS = {
     Verdict.HOLDS: "Holds", Verdict.FAILS: "Fails", Verdict.INCONCLUSIVE: "Inconclusive",
     Verdict.NEEDS_SCALE: "Needs scale", Verdict.NOT_JUDGED: "Not judged yet",
 }  # fmt: skip
+# the shapes of the notebooks, which stand on pale chips there and on the surface here
 GLYPHS = {
-    Verdict.HOLDS: '<circle cx="8" cy="8" r="7" fill="currentColor"/><path d="M4.6 8.3 7 10.6l4.4-5" fill="none" '
-    'stroke="var(--as-surface)" stroke-width="2"/>',
-    Verdict.FAILS: '<path d="M8 .5 15.5 8 8 15.5.5 8z" fill="currentColor"/><path d="m5.600 5.600 4.800 4.800m0-4.800'
-    '-4.800 4.800" stroke="var(--as-surface)" stroke-width="1.800"/>',
-    Verdict.INCONCLUSIVE: '<circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="2"/>'
-    '<path d="M8 2a6 6 0 0 0 0 12z" fill="currentColor"/>',
-    Verdict.NEEDS_SCALE: '<path d="M8 2.200 14.200 13.400H1.800z" fill="none" stroke="currentColor" '
-    'stroke-width="1.800"/>',
-    Verdict.NOT_JUDGED: '<g fill="currentColor"><circle cx="3" cy="8" r="1.600"/><circle cx="8" cy="8" r="1.600"/>'
-    '<circle cx="13" cy="8" r="1.600"/></g>',
+    verdict: re.sub(r"var\(--as-\w+-soft\)", "var(--as-surface)", shape) for verdict, shape in markup.GLYPHS.items()
 }
 
 
@@ -137,11 +133,25 @@ def control_facts(session: Session) -> dict[str, dict[str, Any]]:
             facts |= {
                 "samples": [f"sample:{s}" for s in control.samples], "suffixes": ",".join(s for s in control.suffixes),
                 "optional": control.optional, "needs": control.needs,
-                "about": {f"sample:{s}": text for s, text in samples().items() if s in control.samples},
+                "about": {f"sample:{s}": text for s, text in (samples() | MODEL_LINES).items() if s in control.samples},
+                "called": called(session, name),
             }  # fmt: skip
         facts["aliases"] = [alias_facts(session, alias) for alias in study.aliases.values() if alias.control == name]
         found[name] = facts
     return found
+
+
+def called(session: Session, name: str) -> str:
+    """The names of the files of one's own that a control holds; told at every move, so samples are not looked up."""
+    value = session.settings.values[name]
+    if all(one.startswith("sample:") for one in (value if isinstance(value, tuple) else (value,))):
+        return ""
+    try:
+        found = session.snapshot.source(name)
+    except ValueError:
+        return ""
+    own = [s.name for s in (found if isinstance(found, tuple) else (found,)) if s is not None and s.path is not None]
+    return ", ".join(own)
 
 
 def wide(control: Number) -> bool:
@@ -159,27 +169,12 @@ def alias_facts(session: Session, alias: Any) -> dict[str, str]:
     return {"name": alias.name, "symbol": sign(alias.symbol), "unit": alias.unit, "doc": alias.doc, "text": text}
 
 
-def listed(value: Any) -> Any:
-    """Plain data: arrays as lists, what is not finite as null."""
-    if isinstance(value, dict):
-        return {str(k): listed(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray) or hasattr(value, "tolist"):
-        return listed(value.tolist())
-    if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
-        return [listed(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
-
-
 def view_facts(session: Session, name: str, shown: Shown, theme: Theme) -> dict[str, Any]:
     """A view as the page draws it: a figure as plain data, the rest as HTML."""
     title, subtitle = (rich(text).replace(" %", "\N{NO-BREAK SPACE}%") for text in (shown.title, shown.subtitle))
     facts: dict[str, Any] = {"title": title, "subtitle": subtitle, "content": shown.kind}
     if shown.kind == "figure":
-        drawn = figure(shown.content, theme)
-        del drawn["layout"]["template"]  # the page has it already
-        facts |= {"figure": listed(drawn), "theme": theme}
+        facts |= {"figure": listed(without_template(figure(shown.content, theme))), "theme": theme}
         facts["empty"] = not shown.content.get("data")
     elif shown.kind == "table":
         facts["html"] = table(shown.content)
@@ -200,7 +195,7 @@ def cost(experiment: Experiment, preset: str) -> str:
         return ""
     if seconds < 5:
         return "a few seconds"
-    return f"about {5 * round(seconds / 5)} s" if seconds < 90 else f"about {round(seconds / 60)} min"
+    return about(seconds)
 
 
 def job_facts(session: Session, name: str) -> dict[str, Any]:
@@ -214,8 +209,7 @@ def job_facts(session: Session, name: str) -> dict[str, Any]:
     facts |= {"state": str(job.state), "fraction": job.fraction, "message": job.message, "kept": job.kept}
     facts["stale"] = session.stale(name)
     if job.eta is not None:
-        left = max(5, 5 * round(job.eta / 5))
-        facts["left"] = f"{left} s left" if left < 60 else f"{round(left / 60)} min left"
+        facts["left"] = left(job.eta)
     if job.state == "done":
         facts["line"] = "Kept from an earlier run" if job.kept else f"Done, took {number(float(job.took or 0.0))} s"
         facts["tables"] = list(job.result.tables)
@@ -261,7 +255,7 @@ def claim_row(judgement: Judgement) -> str:
     if judgement.command:
         row += f'<p class="as-claim__why"><code>{escape(judgement.command)}</code></p>'
     if judgement.stale:
-        row += '<p class="as-claim__why">Made with other controls than those set now.</p>'
+        row += f'<p class="as-claim__why">{escape(judgement.stale)}</p>'
     return f'<article class="as-claim" data-claim="{escape(str(claim.id))}" data-verdict="{verdict}">{row}</article>'
 
 

@@ -11,7 +11,8 @@ function build() {
   const tabs = rest.map((v, i) => `<button type="button" role="tab" data-tab="${i}">${escaped(v.tab)}</button>`).join("");
   const jobs = s.experiments.map((e) => `<div class="as-job" data-job="${e.name}"></div>`).join("");
   $("#as-acts").innerHTML = `<button class="as-btn" id="as-share" type="button" aria-label="Share link">${ICON.link}<span>Share link</span></button>
-    <button class="as-btn" id="as-code" type="button" aria-label="Show as code" aria-expanded="false">${ICON.code}<span>Show as code</span></button>`;
+    <button class="as-btn" id="as-code" type="button" aria-label="Show as code" aria-expanded="false">${ICON.code}<span>Show as code</span></button>${reportMenu()}`;
+  wireReport();
   $("#as-study").innerHTML = `
     <aside class="st-rail" aria-label="Controls"><header><h2>Controls</h2><div class="as-tools">
       <button class="as-btn as-btn--quiet as-btn--icon" id="as-undo" type="button" aria-label="Undo" title="Undo" disabled>${ICON.undo}</button>
@@ -23,10 +24,11 @@ function build() {
       ${rest.length ? `<div class="st-more"><div class="as-tabs" role="tablist" aria-label="Further views">${tabs}</div>
         <div class="as-seg st-seg2" role="radiogroup" aria-label="Views at once"><label><input type="radio" name="as-two" value="1"><span>One</span></label>
         <label><input type="radio" name="as-two" value="2" checked><span>Two</span></label></div></div><div class="st-views"></div>` : ""}
-      <div class="st-prov" aria-label="Where the numbers come from"></div></div>
+      ${sweepFrame()}<div class="st-prov" aria-label="Where the numbers come from"></div></div>
     <div class="st-right">${jobs ? `<section class="as-panel" aria-label="Experiments"><header><h2>Experiments</h2></header>
+      ${s.may.run ? "" : `<p class="as-job__line st-may">${escaped(s.may.why)}</p>`}
       <div class="st-preset"><div class="as-seg" role="radiogroup" aria-label="Preset">${presets.map(([v, l]) =>
-      `<label><input type="radio" name="as-preset" value="${v}"><span>${l}</span></label>`).join("")}</div></div>${jobs}</section>` : ""}
+      `<label><input type="radio" name="as-preset" value="${v}"><span>${l}</span></label>`).join("")}</div></div>${jobs}${sweepHtml()}</section>` : ""}
       ${s.claims ? `<section class="as-panel" aria-label="Claims of the paper"><header><h2>Claims</h2><span id="as-strip"></span></header>
       <div id="as-ledger" aria-live="polite"></div></section>` : ""}</div>
     <div class="st-dock" id="as-dock"><div class="as-dock__ctl"></div><div class="as-dock__job"></div></div>`;
@@ -37,6 +39,7 @@ function build() {
     Object.keys(S.errors).forEach(accept);
     tell({ kind: what });
   });
+  wireSweep();
   $("#as-all").addEventListener("click", () => $(".st-rail").classList.toggle("st-rail--all"));
   $("#as-share").addEventListener("click", async () => {
     const words = $("#as-share span");
@@ -87,7 +90,7 @@ function showJobs(jobs) {
     const title = escaped(e.title);
     const percent = Math.round(100 * (job.fraction || 0));
     const label = busy ? "Cancel" : job.state ? "Run again" : "Run";
-    const button = `<button class="as-btn" type="button" aria-label="${label} ${title}">${label === "Run" ? ICON.run : ""}${label}</button>`;
+    const button = `<button class="as-btn" type="button" ${unless()} aria-label="${label} ${title}">${label === "Run" ? ICON.run : ""}${label}</button>`;
     let below = "";
     if (busy) {
       below = `<div class="as-bar" role="progressbar" aria-valuenow="${percent}" aria-valuemin="0" aria-valuemax="100" aria-label="${title}">
@@ -141,7 +144,7 @@ function heard(m) {
   if (m.kind === "study") { S.study = m; return; }
   if (m.kind === "controls") {
     const first = !Object.keys(S.controls).length;
-    S.controls = m.controls;
+    Object.assign(S.controls, m.controls);
     S.preset = m.preset;
     if (first) build();
     showControls();
@@ -155,12 +158,15 @@ function heard(m) {
   } else if (m.kind === "view") { S.views[m.name] = m; showView(m.name); }
   else if (m.kind === "broken") { S.views[m.name] = { broken: m.sentence }; showView(m.name); }
   else if (m.kind === "jobs") showJobs(m.jobs);
+  else if (m.kind === "sweep") showSweep(m);
   else if (m.kind === "claims") { $("#as-ledger").innerHTML = m.html; $("#as-strip").innerHTML = m.strip; }
   else if (m.kind === "taken") { accept(m.at); landed(); }
+  else if (m.kind === "refused" && m.at === "sweep") refuseSweep(m.sentence);
   else if (m.kind === "refused") { refuse(m.field && m.field !== "control" ? m.field : m.at || "", m.sentence); landed(); }
   else if (m.kind === "fault") { if (S.study && $("#as-notices")) notice([m.sentence]); landed(); }
   else if (m.kind === "code") $("#as-code-text").textContent = m.text;
   else if (m.kind === "file") save(m.name, m.text);
+  else if (m.kind === "report") showReport(m);
 }
 
 function keyed(e) {
@@ -170,7 +176,7 @@ function keyed(e) {
   }
   if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, textarea, [contenteditable]")) return;
   const views = S.study ? S.study.views.length - 1 : 0;
-  if (e.key === "r" && S.study?.experiments.length) {
+  if (e.key === "r" && S.study?.experiments.length && S.study.may.run) {
     const name = S.study.experiments[0].name;
     if (!["queued", "running"].includes(S.jobs[name]?.state)) tell({ kind: "run", experiment: name });
   } else if ((e.key === "[" || e.key === "]") && views > 0) {
@@ -181,7 +187,7 @@ function keyed(e) {
 
 export function render({ model }) {
   tell = (message) => model.send_msg(message);
-  model.on("msg:custom", (event) => heard(JSON.parse(event.data ?? event)));
+  model.on("msg:custom", (event) => JSON.parse(event.data ?? event).forEach(heard));
   addEventListener("as-theme", () => tell({ kind: "theme", theme: document.documentElement.dataset.theme }));
   document.addEventListener("keydown", keyed);
   document.addEventListener("click", (e) => $$(".as-menu[open]").forEach((d) => { if (!d.contains(e.target)) d.open = false; }));

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import logging
 import os
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from typing import Any, ClassVar
 
 import panel as pn
 
 from workbench.controls import ControlError
-from workbench.faces.panel.page import HERE, Wire, page
+from workbench.faces.panel.page import HERE, PageFace, Wire, page, theme_in
 from workbench.faces.panel.parts import control_facts, job_facts, ledger, strip, study_facts, view_facts
+from workbench.faces.panel.report_face import ReportFace
+from workbench.faces.panel.sweep_face import SweepFace
 from workbench.latest import Latest
 from workbench.registry import UnknownStudy, registry
 from workbench.session import Change, Session
 from workbench.snapshot import Shown
-from workbench.sources import keep_upload
 from workbench.study import Study, StudyError
-from workbench.theme import Theme
+from workbench.uploads import upload_limit
 
-__all__ = ["StudyFace", "study_page"]
+__all__ = ["StudyFace", "asked_of_address", "study_page"]
 
 LOG = logging.getLogger(__name__)
 PAUSE = 0.15  # seconds that a judgement waits, so that views answer a drag first
@@ -37,11 +34,12 @@ class StudyWire(Wire):
     """The wire of a study's page."""
 
     _esm: ClassVar[str | os.PathLike[str]] = "\n".join(
-        (HERE / f"{name}.js").read_text("utf-8") for name in ("controls", "views", "study")
+        (HERE / f"{name}.js").read_text("utf-8")
+        for name in ("base", "controls", "uploads", "figures", "views", "sweep", "report", "study")
     )
 
 
-class StudyFace:
+class StudyFace(PageFace):
     """One person at one study in a browser.
 
     Args:
@@ -50,49 +48,47 @@ class StudyFace:
     """
 
     def __init__(self, study: Study, asked: dict[str, str]) -> None:
+        super().__init__(StudyWire(width=0, height=0, margin=0), "assay-page")
         self.study = study
         self.asked = asked
-        self.theme: Theme = "light"
         self.session: Session | None = None
-        self.wire = StudyWire(width=0, height=0, margin=0)
-        self.wire.heard = self._heard
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="assay-page")
         self._views = {
             name: Latest(self._compute, self._deliver, self._failed) for name in study.views
         }  # each view is answered on its own, newest question first
-        self._judging: Latest[None, dict[str, Any]] = Latest(self._judge, lambda _, found: self.wire.send(found))
+        self._judging: Latest[None, dict[str, Any]] = Latest(self._judge, self._tell_claims)
+        self._sweep = SweepFace(self.wire.send)
+        self._report = ReportFace(self.wire.send)
         self._visible: list[str] = []
         self._after: set[str] = set()
+        self._controls: dict[str, dict[str, Any]] = {}  # as the page has them
+        self._claims: dict[str, Any] = {}
 
     def close(self) -> None:
         """The page is gone; jobs go on."""
         for view in self._views.values():
             view.close()
         self._judging.close()
+        self._sweep.close()
+        self._report.cancel()
         if self.session is not None:
             self.session.close()
-        self._worker.shutdown(wait=False, cancel_futures=True)
+        super().close()
 
     # what the page says
 
-    def _heard(self, message: dict[str, Any]) -> None:
-        answer = getattr(self, f"_on_{message.get('kind')}", None)
-        if answer is not None:
-            self._worker.submit(self._answer, answer, message)
-
-    def _answer(self, answer: Callable[[dict[str, Any]], None], message: dict[str, Any]) -> None:
-        try:
-            answer(message)
-        except ControlError as error:
+    def _refused(self, message: dict[str, Any], error: Exception) -> None:
+        if isinstance(error, ControlError):
             self.wire.send({"kind": "refused", "field": error.field, "sentence": f"{error}", "at": message.get("at")})
-        except Exception:
-            LOG.exception("%s: the page could not answer %s", self.study.slug, message.get("kind"))
-            self.wire.send({"kind": "fault", "sentence": FAULT})
+            return
+        LOG.error("%s: the page could not answer %s", self.study.slug, message.get("kind"), exc_info=error)
+        self.wire.send({"kind": "fault", "sentence": FAULT})
 
     def _on_hello(self, message: dict[str, Any]) -> None:
-        self.theme = "dark" if message.get("theme") == "dark" else "light"
+        self.theme = theme_in(message)
+        self._controls, self._claims = {}, {}
         notices = self._open()
-        self.wire.send({"kind": "study", **study_facts(self.study)})
+        may = {"run": self.visitor.may_run, "why": self.visitor.why_not, "bytes": upload_limit()}
+        self.wire.send({"kind": "study", "may": may, **study_facts(self.study)})
         self._tell_controls(notices=notices)
         self._tell_jobs(self.study.experiments)
         self._judging.ask(None)
@@ -108,7 +104,9 @@ class StudyFace:
         preset, notices = self.asked.get("preset", "standard"), []
         while True:
             try:
-                session = Session(self.study, default_runner(), values=values, preset=preset, strict=False)
+                session = Session(
+                    self.study, default_runner(), values=values, preset=preset, strict=False, visitor=self.visitor
+                )
                 break
             except ControlError as error:
                 notices.append(f"The address says {error}.")
@@ -122,7 +120,7 @@ class StudyFace:
                     values = {n: v for n, v in values.items() if n in known} if unknown else {}
         session.on_change(self._changed)
         self.session = session
-        if self.study.experiments:
+        if self.study.experiments and self.visitor.may_run:
             default_runner().warm()
         return [*notices, *session.settings.notices]
 
@@ -134,8 +132,9 @@ class StudyFace:
         return self.session
 
     def _on_theme(self, message: dict[str, Any]) -> None:
-        self.theme = "dark" if message.get("theme") == "dark" else "light"
+        self.theme = theme_in(message)
         self._draw(self._visible)
+        self._sweep.draw(theme=self.theme)
 
     def _on_show(self, message: dict[str, Any]) -> None:
         self._visible = [name for name in message.get("views", ()) if name in self.study.views]
@@ -159,20 +158,29 @@ class StudyFace:
     def _on_redo(self, message: dict[str, Any]) -> None:
         self.here.redo()
 
-    def _on_upload(self, message: dict[str, Any]) -> None:
-        name = str(message["control"])
-        try:
-            source = keep_upload(str(message["name"]), base64.b64decode(message["content"], validate=True))
-        except (ValueError, binascii.Error) as error:
-            raise ControlError(name, str(error)) from None
-        self.here.update({name: source.reference})
-
     def _on_run(self, message: dict[str, Any]) -> None:
         self.here.run(str(message["experiment"]), fresh=bool(message.get("fresh")))
 
     def _on_cancel(self, message: dict[str, Any]) -> None:
-        if held := self.here.held.get(str(message["experiment"])):
-            held.job.cancel()
+        self.here.cancel(str(message["experiment"]))
+
+    def _on_sweep(self, message: dict[str, Any]) -> None:
+        self.visitor.check_may_run()
+        self._sweep.theme = self.theme
+        self._sweep.start(self.here, message)
+
+    def _on_sweep_cancel(self, message: dict[str, Any]) -> None:
+        self._sweep.cancel()
+
+    def _on_sweep_measure(self, message: dict[str, Any]) -> None:
+        self._sweep.draw(str(message["measure"]))
+
+    def _on_report(self, message: dict[str, Any]) -> None:
+        self.visitor.check_may_run()
+        self._report.start(self.here, message)
+
+    def _on_report_cancel(self, message: dict[str, Any]) -> None:
+        self._report.cancel()
 
     def _on_code(self, message: dict[str, Any]) -> None:
         self.wire.send({"kind": "code", "text": f"{self.here.code()}\n# {self.here.command()}\n"})
@@ -182,6 +190,9 @@ class StudyFace:
         what, form = str(message["what"]), "json" if message.get("form") == "json" else "csv"
         if what in self.study.views:
             name, frame = what, self.here.show(what).content
+        elif what.startswith("sweep/") and self._sweep.sweep is not None:
+            name = what.replace("/", "-")
+            frame = self._sweep.sweep.frame(what.partition("/")[2])
         else:
             experiment, _, name = what.partition("/")
             frame = self.here.held[experiment].result[name]
@@ -201,9 +212,11 @@ class StudyFace:
 
     def _tell_controls(self, notices: Any = ()) -> None:
         session = self.here
+        before, self._controls = self._controls, control_facts(session)
+        moved = {name: facts for name, facts in self._controls.items() if facts != before.get(name)}
         self.wire.send(
             {
-                "kind": "controls", "controls": control_facts(session), "preset": session.preset,
+                "kind": "controls", "controls": moved, "preset": session.preset,
                 "query": {"study": self.study.slug, **session.query()}, "undo": session.can_undo,
                 "redo": session.can_redo, "moved": bool(session.settings.user), "notices": list(notices),
             }
@@ -216,6 +229,11 @@ class StudyFace:
         time.sleep(PAUSE)
         found = self.here.judge()
         return {"kind": "claims", "html": ledger(found), "strip": strip([j.verdict for j in found])}
+
+    def _tell_claims(self, _: None, found: dict[str, Any]) -> None:
+        if found != self._claims:
+            self._claims = found
+            self.wire.send(found)
 
     def _draw(self, names: Any) -> None:
         """Draw views; the hero first, the others once it is there."""

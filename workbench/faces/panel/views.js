@@ -1,4 +1,4 @@
-// Views: frames, figures, legends, what is saved of them. Follows controls.js in one module.
+// Views: frames, figures, what is saved of them. Follows controls.js and figures.js in one module.
 
 
 const frameHtml = (name, hero) => {
@@ -53,39 +53,6 @@ function save(name, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-function legend(frame, data, layout) {
-  const colours = layout.template.layout.colorway;
-  const named = data.map((t, i) => [t, colours[i % colours.length]])
-    .filter(([t]) => t.name && t.showlegend !== false && t.visible !== false);
-  $(".key", frame).innerHTML = named.length < 2 ? "" : named.map(([t, auto]) => {
-    const bar = t.type === "bar" || t.type === "histogram";
-    const lines = !bar && (t.mode || "lines").includes("lines");
-    const colour = (bar ? t.marker?.color : lines ? t.line?.color : t.marker?.color) || auto;
-    const dash = { dot: "dotted", dash: "dashed", dashdot: "dashed", longdash: "dashed" }[t.line?.dash] || "solid";
-    const flat = typeof colour === "string" ? colour : auto;
-    const look = t.fill && t.fillcolor ? `background:${t.fillcolor}` : bar ? `background:${flat}`
-      : lines ? `border-top:2px ${dash} ${flat}` : `border:1.500px solid ${flat};border-radius:50%`;
-    return `<li><i class="${lines && !(t.fill && t.fillcolor) ? "ln" : ""}" style="${look}"></i>${escaped(t.name)}</li>`;
-  }).join("");
-}
-
-// Ticks that a study sets stay level; those that would touch their neighbour are left out.
-function thin(layout, width) {
-  const axis = layout.xaxis;
-  if (!axis?.tickvals || axis.tickvals.length < 3) return;
-  const low = Math.min(...axis.tickvals), high = Math.max(...axis.tickvals);
-  const texts = axis.ticktext || axis.tickvals.map(String);
-  const keep = [];
-  let free = -Infinity;
-  axis.tickvals.forEach((value, i) => {
-    const at = ((width - 130) * (value - low)) / (high - low), half = 4 * texts[i].length + 3;
-    if (at - half >= free) { keep.push(i); free = at + half; }
-  });
-  axis.tickvals = keep.map((i) => axis.tickvals[i]);
-  axis.ticktext = keep.map((i) => texts[i]);
-  axis.tickangle = 0;
-}
-
 function showView(name) {
   const frame = $(`[data-view="${name}"]`);
   const view = S.views[name];
@@ -115,16 +82,8 @@ function showView(name) {
   } else if (view.content === "figure") {
     let plot = $(".js-plotly-plot, .as-plot", place);
     if (!plot) { place.innerHTML = '<div class="as-plot"></div>'; plot = place.firstElementChild; }
-    const layout = structuredClone(view.figure.layout);
-    layout.template = view.figure.layout.template = S.study.templates[view.theme];
-    const narrow = plot.clientWidth < NARROW;
-    Object.assign(layout, { autosize: true, showlegend: false, dragmode: false });
-    delete layout.height; delete layout.width;
-    thin(layout, plot.clientWidth);
-    if (narrow) for (const a of ["xaxis", "yaxis", "yaxis2"]) if (layout[a] && !layout[a].tickvals) layout[a].nticks = 5;
     const first = !plot.classList.contains("js-plotly-plot");
-    Plotly.react(plot, view.figure.data, layout, { responsive: true, displaylogo: false, displayModeBar: false, scrollZoom: false });
-    legend(frame, view.figure.data, view.figure.layout);
+    drawFigure(frame, plot, view.figure, S.study.templates[view.theme]);
     const selects = S.study.views.find((v) => v.name === name).selects;
     if (first && Object.keys(selects).length) {
       plot.on("plotly_click", (e) => {

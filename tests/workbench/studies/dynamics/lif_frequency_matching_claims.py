@@ -1,36 +1,18 @@
 """Evidence fixtures of the LIF frequency-matching study: claim -> verdict -> what the claim's function is given."""
 
+import functools
 from types import SimpleNamespace
 
 import numpy as np
+from given_results import given_result
 
 from workbench.registry import registry
-from workbench.results import Result, Table
 
-EXPERIMENTS = registry().get("lif-frequency-matching").experiments
+result = functools.partial(given_result, registry().get("lif-frequency-matching"))
 CHANCE = float(np.log(5))
 RECORDINGS, WINDOWS = 40, 50
 LEARNED = 0.2  # nats
 UNEVEN = 20 * np.cos(np.arange(RECORDINGS))  # what differs from recording to recording, in windows of 50
-
-
-def result(experiment, **tables):
-    """A complete result of an experiment from rows; columns that a claim does not read are filled with zeros."""
-    declared = EXPERIMENTS[experiment].tables
-    blank = {"str": "", "int": 0, "bool": False}
-    return Result(
-        {
-            name: Table(
-                columns,
-                [
-                    {**{c: blank.get(column.dtype, 0.0) for c, column in columns.items()}, **row}
-                    for row in tables.get(name, [])
-                ],
-            )
-            for name, columns in declared.items()
-        },
-        complete=True,
-    )
 
 
 def scores(by, accuracies, *, recordings=RECORDINGS, uneven=(), losses=LEARNED):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from assay.dynamics import lif_cutoff, lif_response
 from workbench.claims import Verdict
 from workbench.registry import registry
-from workbench.run import LocalRun
+from workbench.run_protocol import LocalRun
 from workbench.snapshot import Snapshot, settle
 from workbench.study import ControlError
 

@@ -216,9 +216,7 @@ def score_goes_with_accuracy(sweep: Result, spectrum: Spectrum, chance: float) -
         return (accuracy @ centred) / len(betas) / np.where(spread > 0, spread, 1)
 
     found = cluster_bootstrap(correlation, np.arange(len(values)), rng=draws(), method="percentile")
-    estimate = float(found.estimate)
-    interval = (min(float(found.low), estimate), max(float(found.high), estimate))
-    return Evidence(estimate, interval, "recordings", len(values), f"Over {len(betas)} β.")
+    return Evidence(float(found.estimate), found.around, "recordings", len(values), f"Over {len(betas)} β.")
 
 
 study.needs_scale(
@@ -254,15 +252,17 @@ def beats_anns(baselines: Result, chance: float) -> Evidence | NeedsScale:
     return compared(baselines, chance, SPIKING, best, said)
 
 
+def counts_of(model: str, rows: pd.DataFrame) -> OperationCounts:
+    """The operations of one model and seed, from its rows."""
+    layers = (LayerOperations(r.layer, r.kind, r.dense, r.active, r.rate, r.state_words) for r in rows.itertuples())
+    return OperationCounts(tuple(layers), model == SPIKING, 1)
+
+
 def energies(rows: pd.DataFrame, accounting: Accounting) -> pd.DataFrame:
     """Energy of a window in µJ, a row a model and seed."""
     found = []
     for (model, seed), part in rows.groupby(["model", "seed"], sort=False):
-        layers = tuple(
-            LayerOperations(r.layer, r.kind, r.dense, r.active, r.rate, r.state_words) for r in part.itertuples()
-        )
-        spiking = model == SPIKING
-        energy = theoretical_energy(OperationCounts(layers, spiking, 1), accounting)
+        energy = theoretical_energy(counts_of(model, part), accounting)
         found.append({"model": model, "seed": seed, "uj": energy.total_uj})
     return pd.DataFrame(found)
 
@@ -277,10 +277,7 @@ def energy_ratio(baselines: Result, chance: float, accounting: Accounting) -> Ev
     if len(ratio) < 2:
         return Evidence(float(ratio[0]), (float(ratio[0]), float(ratio[0])), "seeds", 1, note)
     found = cluster_mean(ratio, np.arange(len(ratio)), rng=draws())
-    estimate = float(found.estimate)
-    return Evidence(
-        estimate, (min(float(found.low), estimate), max(float(found.high), estimate)), "seeds", len(ratio), note
-    )
+    return Evidence(float(found.estimate), found.around, "seeds", len(ratio), note)
 
 
 @study.claim(

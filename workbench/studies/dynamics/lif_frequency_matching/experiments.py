@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,6 @@ RUNS = {
     "took": timing(),
 }
 RECORDINGS = {
-    "beta": exact(),
     "seed": exact("int"),
     "part": exact("str", doc="test or validation"),
     "recording": exact("str"),
@@ -63,9 +62,12 @@ def by_recording(data: LabelledSequences, correct: np.ndarray) -> Iterator[dict[
 
 
 def train(
-    run: Run, model: SequenceClassifier, split: Split, name: tuple[object, ...], fit: Fit
+    run: Run, model: SequenceClassifier, split: Split, seed: int, fit: Fit, what: str
 ) -> tuple[TrainedClassifier, float]:
-    """Train a model on the split's training part; the batches of a seed are the same for every model."""
+    """Train a model on the split's training part; the batches of a seed are the same for every model.
+
+    `what` is being trained, in words, for whoever waits.
+    """
     started = time.perf_counter()
     trained = train_classifier(
         model,
@@ -74,9 +76,9 @@ def train(
         steps=fit.steps,
         batch_size=fit.batch,
         lr=fit.lr,
-        generator=run.generator("batches", *name),
+        generator=run.generator("batches", seed),
         held_out={"validation": (split.validation.X, split.validation.y), "test": (split.test.X, split.test.y)},
-        progress=lambda steps: run.progress(steps, "training"),
+        progress=lambda steps: run.progress(steps, f"{what}, seed {seed + 1}"),
         device=run.device,
     )
     return trained, time.perf_counter() - started
@@ -96,6 +98,20 @@ def outcome(split: Split, trained: TrainedClassifier, took: float) -> dict[str, 
             for row in by_recording(data, trained.held_out[part].correct)
         ],
     }
+
+
+def stream(
+    run: Run, function: Callable[[Run, dict[str, Any]], dict[str, Any]], items: list[dict[str, Any]], label: str
+) -> None:
+    """Rows of each item as it is done: lists go to the table of their name, the rest to `runs`."""
+    for item, found in zip(items, run.map(function, items, label), strict=True):
+        tables = {name: rows for name, rows in found.items() if isinstance(rows, list)}
+        values = {name: value for name, value in found.items() if name not in tables}
+        for name, rows in tables.items():
+            for row in rows:
+                run.row(name, **item, **row)
+        if values:
+            run.row("runs", **item, **values)
 
 
 def firing(trained: TrainedClassifier, X: np.ndarray) -> list[float]:
@@ -119,14 +135,14 @@ def spiking(data: LabelledSequences, run: Run, seed: int, beta: float, cell: Cel
 def train_spiking(run: Run, item: dict[str, Any], *, split: Split, cell: Cell, fit: Fit) -> dict[str, Any]:
     """One spiking net at one β and seed."""
     model = spiking(split.train, run, item["seed"], item["beta"], cell)
-    trained, took = train(run, model, split, (item["seed"],), fit)
+    trained, took = train(run, model, split, item["seed"], fit, f"β {item['beta']:g}")
     rates = firing(trained, split.test.X)
     return outcome(split, trained, took) | {"rate_1": rates[0], "rate_2": rates[1]}
 
 
 @study.experiment(
     "Train over β",
-    tables={"runs": RUNS, "recordings": RECORDINGS},
+    tables={"runs": RUNS, "recordings": {"beta": exact(), **RECORDINGS}},
     cost={"quick": 2, "standard": 50, "full": 1500},
 )
 def sweep(
@@ -140,10 +156,7 @@ def sweep(
     """Train the spiking net at each β and seed; accuracy on recordings that no training saw."""
     items = [{"beta": beta, "seed": seed} for seed in range(seeds) for beta in sorted(betas)]
     function = functools.partial(train_spiking, split=split, cell=cell, fit=fit)
-    for item, found in zip(items, map(dict, run.map(function, items, "β and seeds")), strict=True):
-        for row in found.pop("recordings"):
-            run.row("recordings", **item, **row)
-        run.row("runs", **item, **found)
+    stream(run, function, items, "β and seeds")
 
 
 # the ladder: what each rung is called, and whether it is the strong simple kind
@@ -199,7 +212,7 @@ def train_rung(run: Run, item: dict[str, Any], *, split: Split, beta: float, cel
     model = ladder_model(item["model"], split.train, beta, cell, run, item["seed"])
     if model is None:
         return {"recordings": [], "operations": []}
-    trained, took = train(run, model, split, (item["seed"],), fit)
+    trained, took = train(run, model, split, item["seed"], fit, item["model"])
     counts = operation_counts(trained.model, split.test.X[:COUNTED], standardiser=trained.standardiser)
     operations = [
         {"layer": row.layer, "kind": row.kind, "dense": row.dense, "active": row.active, "rate": row.rate,
@@ -222,7 +235,7 @@ def train_rung(run: Run, item: dict[str, Any], *, split: Split, beta: float, cel
             "loss": statistical("nats"),
             "took": timing(),
         },
-        "recordings": {"model": exact("str"), **{k: v for k, v in RECORDINGS.items() if k != "beta"}},
+        "recordings": {"model": exact("str"), **RECORDINGS},
         "operations": {
             "model": exact("str"),
             "seed": exact("int"),
@@ -250,20 +263,14 @@ def baselines(
     run.row("cutoff", beta=beta, hz=cutoff)
     items = [{"model": model, "seed": seed} for seed in range(seeds) for model in LADDER]
     function = functools.partial(train_rung, split=split, beta=beta, cell=cell, fit=fit)
-    for item, found in zip(items, map(dict, run.map(function, items, "models and seeds")), strict=True):
-        for row in found.pop("operations"):
-            run.row("operations", **item, **row)
-        for row in found.pop("recordings"):
-            run.row("recordings", **item, **row)
-        if found:
-            run.row("runs", **item, **found)
+    stream(run, function, items, "models and seeds")
 
 
 def train_length(run: Run, item: dict[str, Any], *, split: Split, beta: float, cell: Cell, fit: Fit) -> dict[str, Any]:
     """The spiking net on the first frames of every window."""
     short = split.first(item["frames"])
     model = spiking(short.train, run, item["seed"], beta, cell)
-    trained, took = train(run, model, short, (item["seed"],), fit)
+    trained, took = train(run, model, short, item["seed"], fit, f"{item['frames']} frames")
     return outcome(short, trained, took)
 
 
@@ -278,7 +285,7 @@ def train_length(run: Run, item: dict[str, Any], *, split: Split, beta: float, c
             "loss": statistical("nats"),
             "took": timing(),
         },
-        "recordings": {"frames": exact("int"), **{k: v for k, v in RECORDINGS.items() if k != "beta"}},
+        "recordings": {"frames": exact("int"), **RECORDINGS},
     },
     cost={"quick": 1, "standard": 20, "full": 300},
 )
@@ -295,10 +302,7 @@ def lengths(
     frames = sorted({max(8, whole // 4), max(8, whole // 2), whole})
     items = [{"frames": count, "seed": seed} for seed in range(seeds) for count in frames]
     function = functools.partial(train_length, split=split, beta=beta, cell=cell, fit=fit)
-    for item, found in zip(items, map(dict, run.map(function, items, "frames and seeds")), strict=True):
-        for row in found.pop("recordings"):
-            run.row("recordings", **item, **row)
-        run.row("runs", **item, **found)
+    stream(run, function, items, "frames and seeds")
 
 
 @study.experiment(

@@ -15,8 +15,6 @@ import pandas as pd
 from assay.data import LabelledSequences, regularity
 from assay.dynamics import (
     Accounting,
-    LayerOperations,
-    OperationCounts,
     Spectrum,
     StoredNeuron,
     frequency_matching_score,
@@ -28,8 +26,8 @@ from assay.dynamics import (
 from assay.kernels import lif
 from assay.statistics import cluster_mean
 from workbench.studies.dynamics.lif_frequency_matching.claims import (
+    counts_of,
     draws,
-    energies,
     lowest,
     untrained,
     weights,
@@ -249,7 +247,7 @@ def what_sets_it(ranges: dict[float, Matching], matching: Matching) -> Figure:
 
 
 @study.view("Accuracy by model at a matched cut-off", tab="Baselines")
-def ladder(baselines: Result | None, beta: float) -> Figure:
+def ladder(baselines: Result | None) -> Figure:
     """Every model on the same recordings and seeds, best first."""
     if baselines is None or not len(baselines.tables["recordings"]):
         return figure([], "Accuracy by model", "Appears when the baselines are trained.",
@@ -376,23 +374,21 @@ def energy(baselines: Result | None, prices: Accounting) -> pd.DataFrame | str:
         return "Appears when the baselines are trained: operations, firing rates and energy of every layer."
     rows = baselines["operations"]
     rows = rows[rows.seed == rows.seed.min()]
-    found = []
+    found, spent = [], {}
     for model, part in rows.groupby("model", sort=False):
-        layers = tuple(
-            LayerOperations(r.layer, r.kind, r.dense, r.active, r.rate, r.state_words) for r in part.itertuples()
-        )
-        priced = theoretical_energy(OperationCounts(layers, model == SPIKING, 1), prices)
-        for row, cost in zip(layers, priced.layers, strict=True):
+        counts = counts_of(model, part)
+        priced = theoretical_energy(counts, prices)
+        spent[model] = priced.total_uj
+        for row, cost in zip(counts.layers, priced.layers, strict=True):
             found.append({
                 "model": model, "layer": row.layer, "kind": row.kind, "dense (operations)": round(row.dense),
                 "active (operations)": round(row.active), "rate": round(row.rate, 3),
                 "compute (µJ)": round(cost.compute_uj, 4), "state (µJ)": round(cost.state_uj, 4),
             })  # fmt: skip
     table = pd.DataFrame(found)
-    totals = energies(rows, prices).set_index("model").uj
-    cheapest = str(totals.idxmin())
+    cheapest = min(spent, key=spent.__getitem__)
     table.attrs["title"] = (
-        f"“{cheapest}” needs the least: {totals.min():.3g} µJ; the spiking net needs {totals[SPIKING]:.3g} µJ"
+        f"“{cheapest}” needs the least: {spent[cheapest]:.3g} µJ; the spiking net needs {spent[SPIKING]:.3g} µJ"
     )
     table.attrs["subtitle"] = "For one window of the test recordings."
     return table

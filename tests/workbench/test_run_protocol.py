@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from workbench.results import exact
-from workbench.run import Cancelled, LocalRun, decode, encode
+from workbench.run_protocol import Cancelled, LocalRun, decode, encode
 
 TABLES = {"rows": {"i": exact("int")}}
 

@@ -1,0 +1,1 @@
+"""Reports: a study or a notebook as one file that can be checked."""
