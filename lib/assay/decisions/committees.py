@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import bdtrc
 
 from assay.decisions.lotteries import ORACLE_DRAWS, Lottery, stable_lottery
 from assay.kernels.compiled import compiled
@@ -25,6 +26,7 @@ __all__ = [
 
 
 RESTS = ("greedy", "again")
+FEWEST_JUDGES = 1000  # users who say which model blocks most
 TOLD = 20  # users to be expected among those after whom it is decided that hardly anybody is unsatisfied
 
 
@@ -68,7 +70,7 @@ class Budget:
 class Users:
     """Users who can be drawn and asked, with a count of the questions to each.
 
-    A user is drawn with replacement from a pool and is new each time; comparing two sets S and S' costs |S| + |S'|
+    A user is drawn with replacement from a pool and counts as new each time; comparing two sets S and S' costs |S| + |S'|
     questions, as in the paper.
 
     Args:
@@ -85,8 +87,8 @@ class Users:
         self.questions: list[np.ndarray] = []
 
     def draw(self, count: int) -> np.ndarray:
-        """(count, m) positions of fresh users."""
-        return self.positions[self.rng.integers(len(self.positions), size=count)]
+        """(count,) fresh users, as rows of the pool."""
+        return self.rng.integers(len(self.positions), size=count)
 
     def asked(self, questions: np.ndarray) -> None:
         """Note how many questions each of some users was asked in all."""
@@ -135,12 +137,14 @@ class Round:
     Attributes:
         members: the set that was chosen. added: those that were not in the committee yet, in order.
         lottery: Δ_t of the users who were unsatisfied so far.
+        unsatisfied: (n,) probability that each user of the pool, when asked, turns out not to be satisfied by the set.
         found: share of the users drawn who were unsatisfied; 1 in the first round.
     """
 
     members: np.ndarray
     added: tuple[int, ...]
     lottery: Lottery
+    unsatisfied: np.ndarray
     found: float
 
 
@@ -223,15 +227,15 @@ def one_round(
     users: Users, size: int, eps: float, budget: Budget, past: Sequence[Round], taken: Sequence[int]
 ) -> Round | None:
     """A lottery over sets of models that are not taken, for users whom no past round satisfied, and its best set."""
-    crowd = Unsatisfied(users, past, eps, budget)
-    positions = crowd.draw(budget.rounds * budget.round_users)
-    if positions is None:
+    crowd = Unsatisfied(users, past, budget)
+    drawn = crowd.draw(budget.rounds * budget.round_users)
+    if drawn is None:
         return None
     free = np.setdiff1d(np.arange(users.models), np.asarray(taken, int))
+    positions = users.positions[drawn] if len(free) == users.models else users.positions[np.ix_(drawn, free)]
     found = stable_lottery(
-        lambda _: positions[:, free], size, users.rng, rounds=budget.rounds, round_users=budget.round_users,
-        draws=budget.draws,
-    )  # fmt: skip
+        lambda _: positions, size, users.rng, rounds=budget.rounds, round_users=budget.round_users, draws=budget.draws
+    )
     lottery = Lottery(free[found.sets], found.p)
     # each set that the oracle tries costs |S| + 1 questions, the one that it returns |S| + (m − |S|)
     crowd.note((budget.draws * (size + 1) if budget.draws > 1 else 0) + users.models)
@@ -239,25 +243,34 @@ def one_round(
     if judges is None:
         return None
     crowd.note(budget.rank_draws * 2 * size)
-    return Round(least_unsatisfied(users, judges, lottery, eps, budget), (), lottery, crowd.found)
+    masses = []
+    for number, own in enumerate(lottery.sets):  # each set has judges of its own
+        panel = judges[number * budget.eval_users : (number + 1) * budget.eval_users]
+        missed = unsatisfied_by(users.positions[panel], own, lottery, eps, budget.rank_draws)
+        masses.append(int((users.rng.random(len(panel)) < missed).sum()))
+    members = lottery.sets[int(np.argmin(masses))]
+    missed = unsatisfied_by(users.positions, members, lottery, eps, budget.rank_draws)
+    return Round(members, (), lottery, missed, crowd.found)
 
 
-def satisfied(
-    users: Users, positions: np.ndarray, members: np.ndarray, lottery: Lottery, eps: float, draws: int
+def unsatisfied_by(
+    positions: np.ndarray, members: np.ndarray, lottery: Lottery, eps: float, draws: int
 ) -> np.ndarray:
-    """(n,) whether an estimated rank reaches β − ε; the estimate is the mean over `draws` sets of the lottery.
+    """(n,) probability that a user's estimated rank falls short of β − ε = ¼ + ε.
 
-    How many of the draws a set does at least as well as is binomial with the rank itself, which is what is drawn.
+    The estimate is the mean over `draws` sets of the lottery: how many of them the set is at least as good as is
+    binomial with the rank itself.
     """
-    rank = committee_rank(positions, members, lottery)
-    return users.rng.binomial(draws, np.clip(rank, 0, 1)) / draws >= 0.25 + 2 * eps - eps - 1e-12
+    least = math.ceil((0.25 + eps) * draws - 1e-9)
+    rank = np.clip(committee_rank(positions, members, lottery), 0, 1)
+    return 1 - bdtrc(least - 1, draws, rank)
 
 
 class Unsatisfied:
     """Fresh users whom no round so far has satisfied, found by asking users one after the other."""
 
-    def __init__(self, users: Users, trace: Sequence[Round], eps: float, budget: Budget) -> None:
-        self.users, self.trace, self.eps, self.budget = users, trace, eps, budget
+    def __init__(self, users: Users, past: Sequence[Round], budget: Budget) -> None:
+        self.users, self.past, self.budget = users, past, budget
         self.drawn = self.kept = 0
         self.spent = np.zeros(0, np.int64)
 
@@ -267,31 +280,30 @@ class Unsatisfied:
         return self.kept / self.drawn if self.drawn else 1.0
 
     def draw(self, count: int) -> np.ndarray | None:
-        """(count, m) positions; None where too few users are unsatisfied."""
+        """(count,) rows of the pool; None where too few users are unsatisfied."""
+        told = TOLD * self.budget.patience
         parts, spent, have, drawn = [], [], 0, 0
         while have < count:
-            if drawn >= TOLD * self.budget.patience and have * self.budget.patience < drawn:
+            if drawn >= told and have * self.budget.patience < drawn:
                 self.users.asked(np.concatenate(spent))
                 return None
             share = max(have / drawn, 1 / self.budget.patience) if drawn else 1.0
             ahead = math.ceil(1.05 * (count - have) / share)
-            if self.trace and drawn < TOLD * self.budget.patience:  # first find out whether there are any
-                ahead = TOLD * self.budget.patience - drawn
-            positions, cost = self.users.draw(ahead), np.zeros(ahead, np.int64)
-            still = np.arange(ahead)
-            for past in self.trace:
-                happy = satisfied(
-                    self.users, positions[still], past.members, past.lottery, self.eps, self.budget.rank_draws
-                )
-                cost[still] += self.budget.rank_draws * (len(past.members) + past.lottery.sets.shape[1])
-                still = still[~happy]
+            if self.past and drawn < told:  # first find out whether there are any
+                ahead = told - drawn
+            rows, chance = self.users.draw(ahead), self.users.rng.random(ahead)
+            cost, left = np.zeros(ahead, np.int64), np.ones(ahead)
+            for one in self.past:  # a user is asked about the next round while no earlier one satisfied her
+                cost[chance < left] += self.budget.rank_draws * (len(one.members) + one.lottery.sets.shape[1])
+                left *= one.unsatisfied[rows]
+            still = np.flatnonzero(chance < left)
             if have + len(still) > count:  # those who come after the last one that is needed are never asked
-                last = int(still[count - have - 1])
-                positions, cost, still, ahead = positions[: last + 1], cost[: last + 1], still[: count - have], last + 1
-            parts.append(positions[still])
+                still = still[: count - have]
+                ahead = int(still[-1]) + 1
             rejected = np.ones(ahead, bool)
             rejected[still] = False
-            self.users.asked(cost[rejected & (cost > 0)])
+            self.users.asked(cost[:ahead][rejected])
+            parts.append(rows[still])
             spent.append(cost[still])
             have, drawn = have + len(still), drawn + ahead
         self.drawn, self.kept = self.drawn + drawn, self.kept + have
@@ -303,21 +315,10 @@ class Unsatisfied:
         self.users.asked(self.spent + questions)
 
 
-def least_unsatisfied(
-    users: Users, judges: np.ndarray, lottery: Lottery, eps: float, budget: Budget
-) -> np.ndarray:
-    """The set of the lottery's support that leaves the fewest of its judges unsatisfied; each set has its own judges."""
-    masses = []
-    for number, own in enumerate(lottery.sets):
-        panel = judges[number * budget.eval_users : (number + 1) * budget.eval_users]
-        masses.append(float((~satisfied(users, panel, own, lottery, eps, budget.rank_draws)).mean()))
-    return lottery.sets[int(np.argmin(masses))]
-
-
 def fill(users: Users, chosen: Sequence[int], count: int, panel: int) -> list[int]:
     """So many more models, each the one that the largest group prefers to all that are in; by mean position then."""
     own = list(chosen)
-    judges = users.draw(max(panel, 200))
+    judges = users.positions[users.draw(max(panel, FEWEST_JUDGES))]
     users.asked(np.full(len(judges), users.models))
     mean = judges.mean(0)
     best = judges[:, own].min(1) if own else np.full(len(judges), users.models + 1)
