@@ -15,6 +15,7 @@ from assay.data.radhar import PLAIN, RadarOptions, radar_sequences
 from assay.data.references import content_sha256
 from assay.data.sequences import InputError, LabelledSequences
 from assay.data.shipped_models import MODEL_LINES, model_file
+from assay.data.shipped_votes import VOTE_LINES, vote_sample_version
 from assay.data.synthetic import Variant, synthetic_sequences
 
 __all__ = ["RADHAR_SAMPLE", "data_folder", "sample", "sample_version", "samples"]
@@ -38,7 +39,9 @@ def data_folder() -> Path | None:
 
 
 def samples() -> dict[str, str]:
-    """Names of samples, the default first, with one line each; models stand in `MODEL_LINES`."""
+    """Names of samples, the default first, with one line each; models stand in `MODEL_LINES`, votes in
+    `VOTE_LINES`.
+    """
     return LINES | ({WHOLE: WHOLE_LINE} if whole_radhar() else {})
 
 
@@ -79,6 +82,8 @@ def sample_version(name: str) -> str:
     """
     if name.startswith("synthetic-") and name in LINES:
         return hashlib.sha256(f"{name} {SEED} {synthetic_sequences.__kwdefaults__}".encode()).hexdigest()
+    if name in VOTE_LINES:
+        return vote_sample_version(name)
     if name in MODEL_LINES:
         try:
             return content_sha256(model_file(name))

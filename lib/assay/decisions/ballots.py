@@ -98,7 +98,9 @@ def ballots_of(
     ranked = given >= 0
     gap = ~ranked[:, :-1] & ranked[:, 1:]
     if gap.any():
-        raise InputError(f"orders: user {int(gap.any(1).argmax()) + 1} has a gap; expected −1 after the last model only.")
+        raise InputError(
+            f"orders: user {int(gap.any(1).argmax()) + 1} has a gap; expected −1 after the last model only."
+        )
     kept = np.ascontiguousarray(given, np.int16)
     ordered = np.sort(kept, 1)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)

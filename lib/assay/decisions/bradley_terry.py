@@ -77,7 +77,9 @@ def bradley_terry(
         information = np.diag(rate.sum(1) + reg) - rate
         step = np.linalg.solve(information + (anchor if reg == 0 else 0), slope)
         size, before = 1.0, value if np.isfinite(value) else log_likelihood(w, theta, reg, mean)
-        while (value := log_likelihood(w, theta + size * step, reg, mean)) < before - 1e-12 * abs(before) and size > 1e-6:
+        while (value := log_likelihood(w, theta + size * step, reg, mean)) < before - 1e-12 * abs(
+            before
+        ) and size > 1e-6:
             size /= 2
         theta = theta + size * step
         if np.abs(step).max() < 1e-11 * max(1.0, np.abs(theta).max()):
@@ -92,7 +94,9 @@ def bradley_terry(
 
 
 def log_likelihood(wins: np.ndarray, theta: np.ndarray, reg: float, mean: np.ndarray) -> float:
-    return float(-(wins * np.logaddexp(0, theta[None, :] - theta[:, None])).sum() - reg / 2 * ((theta - mean) ** 2).sum())
+    return float(
+        -(wins * np.logaddexp(0, theta[None, :] - theta[:, None])).sum() - reg / 2 * ((theta - mean) ** 2).sum()
+    )
 
 
 def comparison_groups(wins: np.ndarray, *, strong: bool = False) -> list[np.ndarray]:

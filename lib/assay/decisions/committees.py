@@ -109,7 +109,9 @@ def committee_rank(positions: np.ndarray, members: np.ndarray, lottery: Lottery)
         lottery: Δ.
     """
     rank = np.empty(len(positions))
-    _rank(np.ascontiguousarray(positions), np.asarray(members, np.int64), lottery.sets.astype(np.int64), lottery.p, rank)
+    _rank(
+        np.ascontiguousarray(positions), np.asarray(members, np.int64), lottery.sets.astype(np.int64), lottery.p, rank
+    )
     return rank
 
 
@@ -253,9 +255,7 @@ def one_round(
     return Round(members, (), lottery, missed, crowd.found)
 
 
-def unsatisfied_by(
-    positions: np.ndarray, members: np.ndarray, lottery: Lottery, eps: float, draws: int
-) -> np.ndarray:
+def unsatisfied_by(positions: np.ndarray, members: np.ndarray, lottery: Lottery, eps: float, draws: int) -> np.ndarray:
     """(n,) probability that a user's estimated rank falls short of β − ε = ¼ + ε.
 
     The estimate is the mean over `draws` sets of the lottery: how many of them the set is at least as good as is
