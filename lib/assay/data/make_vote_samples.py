@@ -1,8 +1,11 @@
 """Make the sets of votes that are shipped: `python -m assay.data.make_vote_samples --from DIR`.
 
-DIR holds the folders `pandalm-votes`, `football-results`, `worldvalues-personas` and `pluralistic-leaderboards`, as their
-provenance names them.
+DIR holds the folders `pandalm-votes`, `football-results`, `worldvalues-personas` and `pluralistic-leaderboards`; what
+is in them, and where it is from, stands in the provenance.
 """
+
+# pandas' own types do not tell a column from a table
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportReturnType=false
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ INSTITUTIONS = {
     "Q75": "Universities", "Q76": "Elections", "Q77": "Major companies", "Q78": "Banks",
     "Q79": "Environmental organizations", "Q80": "Women’s organizations", "Q81": "Charities",
 }  # fmt: skip
+RERUN = "https://github.com/kvr06-ai/pluralistic-leaderboards, commit 67513d069a8e70eb30828b3f384d9e1dd9afe1a5"
 SOURCES = {
     "pandalm.csv": {
         "source": "https://github.com/WeOpenML/PandaLM, commit 3871806e72b4832f815ecafd24d3503c73403f48",
@@ -42,12 +46,12 @@ SOURCES = {
         "made": "answers to Q64–Q81, confidence in institutions; 4 is a great deal, 1 none at all",
     },
     "arena.json": {
-        "source": "https://github.com/kvr06-ai/pluralistic-leaderboards, commit 67513d069a8e70eb30828b3f384d9e1dd9afe1a5",
+        "source": RERUN,
         "licence": "Apache-2.0",
         "made": "results.json without rankings of methods",
     },
     "arena-expert.json": {
-        "source": "https://github.com/kvr06-ai/pluralistic-leaderboards, commit 67513d069a8e70eb30828b3f384d9e1dd9afe1a5",
+        "source": RERUN,
         "licence": "Apache-2.0",
         "made": "results-expert-5k.json without rankings of methods",
     },

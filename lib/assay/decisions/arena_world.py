@@ -1,7 +1,7 @@
 """A world in the shape of LMArena's, from the aggregates of an independent run: weights and top models of categories.
 
-Source: the results that come with github.com/kvr06-ai/pluralistic-leaderboards (Apache-2.0). It holds no votes and no
-order of any category but its top model; a category's centre is the one ranking over all battles with that model moved up.
+Source: the results that come with github.com/kvr06-ai/pluralistic-leaderboards (Apache-2.0). It holds no votes, and
+of a category only its top model; its centre is the one ranking over all battles with that model moved up.
 """
 
 from __future__ import annotations

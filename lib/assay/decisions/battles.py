@@ -20,6 +20,7 @@ __all__ = ["Battles", "Category", "battle_categories", "battle_users", "simulate
 FEWEST_BATTLES = 30  # of a category
 FEWEST_USERS = 30  # with whole orders, before they stand for themselves
 SMALL = "small categories"
+MOST_PAIRS = 2**27  # users × models²: beyond it nobody looks for users who compared all pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,20 +186,18 @@ def simulated_users(
     Raises:
         InputError: as `battle_categories`.
     """
-    told = f"{100 * battles.ties:.0f} % of {len(battles):,} battles are ties, {'half a win for both' if ties == 'half' else 'dropped'}."
-    orders, kinds, users = (
-        np.zeros((0, 0), np.int16),
-        np.zeros(0, np.int64),
-        {"whole": 0, "incomplete": 0, "circular": 0},
-    )
-    if battles.user is not None and len(battles.users) * len(battles.models) ** 2 <= 2**27:
+    counted = "half a win for both" if ties == "half" else "dropped"
+    told = f"{100 * battles.ties:.0f} % of {len(battles):,} battles are ties, {counted}."
+    if battles.user is not None and len(battles.users) * len(battles.models) ** 2 <= MOST_PAIRS:
         orders, kinds, users = battle_users(battles)
-    if users["whole"] >= FEWEST_USERS:
-        return ballots_of(
-            battles.models, orders, faction=kinds, factions=battles.categories,
-            notes=(*battles.notes, told, f"{users['whole']} users compared every pair; {users['incomplete']} others did "
-                   f"not, {users['circular']} went round in a circle, and they are left out."),
-        )  # fmt: skip
+        if users["whole"] >= FEWEST_USERS:
+            said = (
+                f"{users['whole']} users compared every pair; {users['incomplete']} others did not, "
+                f"{users['circular']} went round in a circle, and they are left out."
+            )
+            return ballots_of(
+                battles.models, orders, faction=kinds, factions=battles.categories, notes=(*battles.notes, told, said)
+            )
     found, merged = battle_categories(battles, ties=ties, even=even)
     centres = np.stack([one.order for one in found])
     orders, faction = mallows_mixture(centres, phi, np.array([one.share for one in found]), n, rng)

@@ -21,7 +21,8 @@ from assay.decisions.lotteries import ORACLE_DRAWS, Lottery, stable_lottery
 from assay.kernels.compiled import compiled
 
 __all__ = [
-    "Budget", "Committee", "Round", "Users", "committee_rank", "paper_schedule", "select_committee", "theoretical_factor",
+    "Budget", "Committee", "Round", "Users", "committee_rank", "paper_schedule", "select_committee",
+    "theoretical_factor",
 ]  # fmt: skip
 
 
@@ -70,8 +71,8 @@ class Budget:
 class Users:
     """Users who can be drawn and asked, with a count of the questions to each.
 
-    A user is drawn with replacement from a pool and counts as new each time; comparing two sets S and S' costs |S| + |S'|
-    questions, as in the paper.
+    A user is drawn with replacement from a pool and counts as new each time; comparing two sets S and S' costs
+    |S| + |S'| questions, as in the paper.
 
     Args:
         positions: (n, m) of the pool, as `assay.decisions.positions_of` gives them.

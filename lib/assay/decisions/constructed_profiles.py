@@ -15,7 +15,7 @@ __all__ = ["sixty_forty", "twin_profiles"]
 
 
 def sixty_forty() -> WeightedProfile:
-    """60 %: x1 > x2 > x3 > z1 > z2 > y; 40 %: y above all of these. The mean puts x1, x2, x3 on top; 40 % get nothing."""
+    """60 %: x1 > x2 > x3 > z1 > z2 > y; 40 %: y above all of these. A mean puts x1, x2, x3 on top; 40 % get nothing."""
     orders = np.array([[0, 1, 2, 3, 4, 5], [5, 0, 1, 2, 3, 4]], np.int16)
     return WeightedProfile(("x1", "x2", "x3", "z1", "z2", "y"), orders, np.array([6, 4], np.int64))
 

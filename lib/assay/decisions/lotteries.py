@@ -1,8 +1,8 @@
 """Stable lotteries: a random committee that no model is preferred to by more than about 1/k of the users.
 
-Source: Haghtalab et al. (arXiv 2606.02547), section 3 and its solver by multiplicative weights; existence: Cheng, Jiang,
-Munagala & Wang (2020). For any law p on models, k draws from p satisfy Pr[a ~ p beats all k] ≤ 1/(k + 1), since the best
-of k + 1 exchangeable draws is equally likely to be any of them; minimax turns that into a lottery.
+Source: Haghtalab et al. (arXiv 2606.02547), section 3 and its solver by multiplicative weights; existence: Cheng,
+Jiang, Munagala & Wang (2020). For any law p on models, k draws from p satisfy Pr[a ~ p beats all k] ≤ 1/(k + 1), since
+the best of k + 1 exchangeable draws is equally likely to be any of them; minimax turns that into a lottery.
 """
 
 # What Numba compiles has the types of its arguments.

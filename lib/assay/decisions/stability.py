@@ -1,8 +1,8 @@
 """Local stability: how large a group prefers one model to everything above the line.
 
-Source: Haghtalab, Procaccia, Shao, Wang & Yang, "Pluralistic Leaderboards" (arXiv 2606.02547), section 2. A user prefers
-a model to a set of models if she prefers it to every one of them; a set of k is γ-stable if no model outside is preferred
-to it by more than γ/k of the users, and a leaderboard if every prefix of it is.
+Source: Haghtalab, Procaccia, Shao, Wang & Yang, "Pluralistic Leaderboards" (arXiv 2606.02547), section 2. A user
+prefers a model to a set of models if she prefers it to every one of them; a set of k is γ-stable if no model outside is
+preferred to it by more than γ/k of the users, and a leaderboard if every prefix of it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from assay.decisions.ballots import positions_of
 from assay.kernels import prefix_support
 
 __all__ = [
-    "StabilityBand", "best_committee", "bootstrap_stability", "stability_curve", "stability_ratio", "support_of_prefixes",
+    "StabilityBand", "best_committee", "bootstrap_stability", "stability_curve", "stability_ratio",
+    "support_of_prefixes",
 ]  # fmt: skip
 
 MOST_COMMITTEES = 200_000

@@ -1,5 +1,9 @@
 """Votes from files: battles, ballots, scores, and PrefLib's orders. What a file holds is told by its columns."""
 
+# pandas' own types do not tell a column from a table
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportReturnType=false, reportOperatorIssue=false, reportIndexIssue=false
+
 from __future__ import annotations
 
 import re
@@ -96,7 +100,7 @@ def missing(column: pd.Series) -> np.ndarray:
     return (column.isna() | (column.astype(str).str.strip() == "")).to_numpy()
 
 
-def codes_of(column: pd.Series, name: str, file: str) -> tuple[np.ndarray, tuple[str, ...]]:
+def codes_of(column: pd.Series, name: str, file: str, rows: int = MOST_VOTES) -> tuple[np.ndarray, tuple[str, ...]]:
     """Codes and names of a column, in order of their first appearance.
 
     Raises:
@@ -104,7 +108,7 @@ def codes_of(column: pd.Series, name: str, file: str) -> tuple[np.ndarray, tuple
     """
     empty = missing(column)
     if empty.any():
-        raise InputError(f"{file}: {name} is empty in row {int(empty.argmax()) + 1}; expected a name in each.")
+        raise InputError(f"{file}: {name} is empty in row {int(empty.argmax()) % rows + 1}; expected a name in each.")
     codes, kinds = pd.factorize(column.astype(str).str.strip())
     return codes, tuple(str(kind) for kind in kinds)
 
@@ -116,7 +120,7 @@ def battles_of_table(table: pd.DataFrame, file: str) -> Battles:
         raise InputError(f"{file}: has the columns {listed([str(c) for c in table.columns])}; expected also "
                          f"{', '.join(absent)}.")  # fmt: skip
     both, models = codes_of(
-        pd.concat([table["model_a"], table["model_b"]], ignore_index=True), "model_a or model_b", file
+        pd.concat([table["model_a"], table["model_b"]], ignore_index=True), "model_a or model_b", file, len(table)
     )
     checked_models(models, file)
     a, b = both[: len(table)], both[len(table) :]
@@ -127,16 +131,16 @@ def battles_of_table(table: pd.DataFrame, file: str) -> Battles:
     won = label.map(WINNERS).to_numpy(float)
     if np.isnan(won).any():
         row = int(np.isnan(won).argmax())
-        raise InputError(f"{file}: winner is {str(table['winner'].iloc[row])[:40]!r} in row {row + 1}; expected a, b or "
-                         "tie.")  # fmt: skip
+        got = str(table["winner"].iloc[row])[:40]
+        raise InputError(f"{file}: winner is {got!r} in row {row + 1}; expected a, b or tie.")
     weight = np.ones(len(table))
     if "weight" in table.columns:
         weight = pd.to_numeric(table["weight"], errors="coerce").to_numpy(float)
         bad = ~np.isfinite(weight) | (weight <= 0)
         if bad.any():
             row = int(bad.argmax())
-            raise InputError(f"{file}: weight is {str(table['weight'].iloc[row])[:40]!r} in row {row + 1}; expected a "
-                             "number above 0.")  # fmt: skip
+            got = str(table["weight"].iloc[row])[:40]
+            raise InputError(f"{file}: weight is {got!r} in row {row + 1}; expected a number above 0.")
     category, categories = np.zeros(len(table), np.int64), ("all",)
     if "category" in table.columns:
         category, categories = codes_of(table["category"], "category", file)
@@ -207,8 +211,11 @@ def ballots_of_scores(
     elif kinds:
         values = pd.to_numeric(table[kinds[0]], errors="coerce")
         row = int(values.isna().to_numpy().argmax())
-        raise InputError(f"{file}: {kinds[0]} is {str(table[kinds[0]].iloc[row])[:40]!r} in row {row + 1}; expected "
-                         "battles (model_a, model_b, winner), ballots (rank1, rank2, …) or a number for each model.")  # fmt: skip
+        got = str(table[kinds[0]].iloc[row])[:40]
+        raise InputError(
+            f"{file}: {kinds[0]} is {got!r} in row {row + 1}; expected battles (model_a, model_b, winner), ballots "
+            "(rank1, rank2, …) or a number for each model."
+        )
     models = tuple(str(name).strip() for name in columns)
     checked_models(models, file)
     scores = table[columns].to_numpy(float, na_value=np.nan)

@@ -49,7 +49,7 @@ def plurality_order(orders: np.ndarray) -> np.ndarray:
 
 
 def alternative_vote_order(orders: np.ndarray) -> np.ndarray:
-    """The reverse of who goes first: again and again the model that fewest users put first among those left is dropped."""
+    """The reverse of who goes first: again and again the model that the fewest put first among those left goes."""
     m = orders.shape[1]
     out = np.empty(m, np.int64)
     _eliminate(np.ascontiguousarray(orders), borda_scores(orders), out)
@@ -80,7 +80,7 @@ def _eliminate(orders, scores, out):
 
 
 def coverage_order(orders: np.ndarray) -> np.ndarray:
-    """Greedy Chamberlin–Courant: each place to the model that raises most the mean Borda score of users' best so far."""
+    """Greedy Chamberlin–Courant: each place to the model that most raises users' mean best Borda score."""
     m = orders.shape[1]
     out = np.empty(m, np.int64)
     _cover(np.ascontiguousarray(m - positions_of(orders).astype(np.int32)), borda_scores(orders), out)

@@ -19,9 +19,10 @@ def prefix_support(orders: Tensor, ranking: Tensor, weights: Tensor | None = Non
     """Count, for each model and each k, the users who prefer the model to every one of the first k of a leaderboard.
 
     Local stability asks this of every k (Haghtalab et al., arXiv 2606.02547, section 2). Counted one k after the other
-    it takes users × models² steps. Here: let L(c) be the place of c on the leaderboard, and K the least L(c) among all c
-    that a user puts at or above a. The user prefers a to the first k if and only if k < K. So one walk down each order
-    with a running minimum, a histogram of K for each model and a cumulative sum give all cuts in users × models steps.
+    it takes users × models² steps. Here: let L(c) be the place of c on the leaderboard, and K the least L(c) among all
+    c that a user puts at or above a. The user prefers a to the first k if and only if k < K. So one walk down each
+    order with a running minimum, a histogram of K for each model and a cumulative sum give all cuts in users × models
+    steps.
 
     Args:
         orders: (users, models) whole numbers, each row the models that a user ranks, best first, each at most once, and

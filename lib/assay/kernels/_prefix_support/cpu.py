@@ -67,29 +67,30 @@ def counted(orders: Tensor, place: Tensor, weights: Tensor | None) -> Tensor:
     Raises:
         ValueError: an entry of an order that is no model.
     """
-    o, at = orders.numpy(), place.numpy()
-    models = len(at)
-    columns = [None] if weights is None else list(weights.split(COLUMNS, 1))
-    parts = []
-    for own in columns:
-        w = None if own is None else own.contiguous().numpy()
-        total = np.zeros((models, models + 1, 1 if w is None else w.shape[1]), np.int64)
-        bad, lock = [], threading.Lock()
-
-        def share(first: int, last: int, w: np.ndarray | None = w, total: np.ndarray = total) -> None:
-            counts = np.zeros(total.shape, np.int64)
-            if w is None:
-                found = _count(o, at, counts[:, :, 0], first, last)
-            else:
-                found = _count_weighted(o, at, w, counts, first, last)
-            with lock:
-                total += counts
-                if found >= 0:
-                    bad.append(int(found))
-
-        shared_out(o.size, len(o), share)
-        if bad:
-            raise ValueError(f"orders: user {min(bad) + 1} names a model beyond the {models} of the leaderboard.")
-        parts.append(total)
-    counts = np.concatenate(parts, axis=2)
+    parts = [None] if weights is None else [part.contiguous().numpy() for part in weights.split(COLUMNS, 1)]
+    counts = np.concatenate([totals(orders.numpy(), place.numpy(), part) for part in parts], axis=2)
     return torch.from_numpy(np.ascontiguousarray(np.cumsum(counts[:, ::-1], axis=1)[:, ::-1][:, 1:]))
+
+
+def totals(orders: np.ndarray, place: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """(models, models + 1, columns) users by the first place that each meets at or above a model."""
+    models = len(place)
+    total = np.zeros((models, models + 1, 1 if weights is None else weights.shape[1]), np.int64)
+    bad: list[int] = []
+    lock = threading.Lock()
+
+    def share(first: int, last: int) -> None:
+        counts = np.zeros(total.shape, np.int64)
+        if weights is None:
+            found = _count(orders, place, counts[:, :, 0], first, last)
+        else:
+            found = _count_weighted(orders, place, weights, counts, first, last)
+        with lock:
+            np.add(total, counts, out=total)
+            if found >= 0:
+                bad.append(int(found))
+
+    shared_out(orders.size, len(orders), share)
+    if bad:
+        raise ValueError(f"orders: user {min(bad) + 1} names a model beyond the {models} of the leaderboard.")
+    return total
