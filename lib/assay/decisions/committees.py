@@ -34,8 +34,9 @@ TOLD = 20  # users to be expected among those after whom it is decided that hard
 def theoretical_factor(eps: float) -> float:
     """γ(ε) = 16 (1 + ε)(1 + 8ε)/(1 − 8ε): the guarantee of Algorithm 1 with its slacks of α, β and the lottery.
 
-    The sum over rounds Σ_t β^(t−1) (1 + ε)/(β' (1 − α) α^(t−1) k), with α = ½ + 4ε, β = ¼ + 2ε and β' = β: satisfied
-    users who still prefer a model are at most a share (1 + ε)/(k_t β), and the unsatisfied shrink by β a round.
+    It is the sum over rounds Σ_t (β + 2ε)^(t−1) (1 + ε)/((β − 2ε)(1 − α) α^(t−1)) with α = ½ + 4ε and β = ¼ + 2ε:
+    estimates are off by at most 2ε, so satisfied users who still prefer a model are at most a share
+    (1 + ε)/(k_t (β − 2ε)) of those asked, and the unsatisfied shrink by β + 2ε a round.
 
     Raises:
         ValueError: ε outside [0, 1/8), where the guarantee ends.

@@ -12,6 +12,7 @@ the best of k + 1 exchangeable draws is equally likely to be any of them; minima
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from assay.kernels.compiled import compiled
 __all__ = ["Lottery", "exact_lottery", "lottery_value", "stable_lottery"]
 
 ORACLE_DRAWS = 30
+MOST_SETS = 5000
 RATE = 0.5  # of multiplicative weights
 
 
@@ -155,9 +157,9 @@ def exact_lottery(orders: np.ndarray, k: int) -> tuple[Lottery, float]:
     from scipy.optimize import linprog
 
     m = orders.shape[1]
+    if (count := math.comb(m, k)) > MOST_SETS:
+        raise ValueError(f"k: {count:,} sets of {k} among {m} models; expected at most {MOST_SETS:,}.")
     sets = np.array(list(itertools.combinations(range(m), k)))
-    if len(sets) > 5000:
-        raise ValueError(f"k: {len(sets):,} sets of {k} among {m} models; expected at most 5,000.")
     positions = positions_of(orders)
     beats = np.stack([(positions < positions[:, own].min(1)[:, None]).mean(0) for own in sets], 1)
     s = len(sets)

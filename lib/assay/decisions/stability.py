@@ -8,6 +8,7 @@ preferred to it by more than γ/k of the users, and a leaderboard if every prefi
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,15 +149,14 @@ def best_committee(orders: np.ndarray, k: int) -> tuple[float, np.ndarray]:
         ValueError: more than 200,000 sets.
     """
     n, m = orders.shape
-    sets = list(itertools.combinations(range(m), k))
-    if len(sets) > MOST_COMMITTEES:
-        raise ValueError(f"k: {len(sets):,} sets of {k} among {m} models; expected at most {MOST_COMMITTEES:,}.")
+    if (count := math.comb(m, k)) > MOST_COMMITTEES:
+        raise ValueError(f"k: {count:,} sets of {k} among {m} models; expected at most {MOST_COMMITTEES:,}.")
     if k == m:
         return 0.0, np.arange(m)
     positions = positions_of(np.asarray(orders)).astype(np.int32)
     distinct, counts = np.unique(positions, axis=0, return_counts=True)
-    least, found = np.inf, sets[0]
-    for own in sets:
+    least, found = np.inf, tuple(range(k))
+    for own in itertools.combinations(range(m), k):
         first = distinct[:, own].min(1)
         gamma = k * float((counts @ (distinct < first[:, None])).max()) / n  # a member is preferred to itself by nobody
         if gamma < least:
