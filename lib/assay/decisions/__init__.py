@@ -4,7 +4,7 @@ Orders are arrays (users, models) of whole numbers, best first, with −1 after 
 """
 
 from assay.decisions.arena_world import ArenaWorld, read_arena_world
-from assay.decisions.ballots import Ballots, ballots_of, orders_of_scores, positions_of
+from assay.decisions.ballots import Ballots, ballots_of, merge_clones, orders_of_scores, positions_of
 from assay.decisions.battles import (
     Battles,
     Category,
@@ -66,7 +66,8 @@ __all__ = [
     "battle_categories", "battle_users", "best_committee", "bootstrap_stability", "borda_order", "borda_scores",
     "bradley_terry", "checkpoint_factor", "committee_rank", "comparison_groups", "comparison_law", "coverage_order",
     "exact_lottery", "expected_kendall", "find_factions", "group_tops_order", "hidden_coalition", "lottery_value",
-    "mallows_mixture", "mallows_sample", "orders_of_scores", "pairwise_wins", "paper_schedule", "phragmen_order",
+    "mallows_mixture", "mallows_sample", "merge_clones",
+    "orders_of_scores", "pairwise_wins", "paper_schedule", "phragmen_order",
     "plurality_order", "positions_of", "random_centres", "rank_checkpoints", "rank_monotone", "ranking_of",
     "read_arena_world", "read_votes", "select_committee", "simulated_users", "sixty_forty", "solid_shortfall",
     "stability_curve", "stability_ratio", "stable_lottery", "support_of_prefixes", "theoretical_factor",

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
 
 from assay.data import InputError
 
-__all__ = ["Ballots", "ballots_of", "orders_of_scores", "positions_of"]
+__all__ = ["Ballots", "ballots_of", "merge_clones", "orders_of_scores", "positions_of"]
 
 MOST_MODELS = 1000
 SHOWN = 5  # names of a long list in a sentence
@@ -147,6 +148,33 @@ def orders_of_scores(scores: np.ndarray, rng: np.random.Generator) -> tuple[np.n
     starts = np.concatenate([np.ones((n, 1), bool), ordered[:, 1:] != ordered[:, :-1]], 1)
     sizes = np.diff(np.append(np.flatnonzero(starts.ravel()), n * m))
     return orders, float((sizes * (sizes - 1) / 2).sum() / (n * m * (m - 1) / 2))
+
+
+def merge_clones(ballots: Ballots, share: float) -> Ballots:
+    """Models that stand side by side on more than a share of the ballots become one, at the better place of theirs.
+
+    Near-duplicates split the support of those who like them: each may stay below 1/k where one would not.
+
+    Args:
+        ballots: complete or not.
+        share: from 0 to 1; at 1 nothing is merged. Chains merge whole.
+    """
+    n, m = ballots.orders.shape
+    beside = np.zeros((m, m), np.int64)
+    first, second = ballots.orders[:, :-1].ravel(), ballots.orders[:, 1:].ravel()
+    both = second >= 0
+    np.add.at(beside, (first[both], second[both]), 1)
+    _, group = connected_components(beside + beside.T > share * n, directed=False)
+    kept = [np.flatnonzero(group == g) for g in np.unique(group)]
+    if len(kept) == m or len(kept) < 2:
+        return ballots
+    names = tuple(" + ".join(ballots.models[a] for a in own) for own in kept)
+    best = np.stack([ballots.positions[:, own].min(1) for own in kept], 1)
+    orders = np.argsort(best, 1, kind="stable").astype(np.int16)
+    orders[np.take_along_axis(best, orders.astype(np.intp), 1) >= m] = -1
+    said = "; ".join(name for name, own in zip(names, kept, strict=True) if len(own) > 1)
+    note = f"Models side by side on more than {100 * share:.0f} % of ballots are one: {said}."
+    return replace(ballots, models=names, orders=sealed(orders), notes=(*ballots.notes, note))
 
 
 def sealed(array: np.ndarray) -> np.ndarray:

@@ -319,17 +319,33 @@ class Unsatisfied:
 
 def fill(users: Users, chosen: Sequence[int], count: int, panel: int) -> list[int]:
     """So many more models, each the one that the largest group prefers to all that are in; by mean position then."""
-    own = list(chosen)
     judges = users.positions[users.draw(max(panel, FEWEST_JUDGES))]
     users.asked(np.full(len(judges), users.models))
-    mean = judges.mean(0)
-    best = judges[:, own].min(1) if own else np.full(len(judges), users.models + 1)
-    added = []
-    for _ in range(count):
-        support = (judges < best[:, None]).sum(0) - mean / (users.models + 1)
-        support[own] = -np.inf
-        model = int(support.argmax())
-        own.append(model)
-        added.append(model)
-        best = np.minimum(best, judges[:, model])
-    return added
+    own = np.array([*chosen, *[-1] * count], np.int64)
+    _fill(np.ascontiguousarray(judges), judges.mean(0) / (users.models + 1), own, len(chosen))
+    return own[len(chosen) :].tolist()
+
+
+@compiled
+def _fill(positions, mean, own, have):
+    n, m = positions.shape
+    best = np.full(n, m + 1, np.int16)
+    taken = np.zeros(m, np.bool_)
+    for a in own[:have]:
+        taken[a] = True
+        for i in range(n):
+            best[i] = min(best[i], positions[i, a])
+    support = np.empty(m, np.int32)
+    for turn in range(have, own.size):
+        support[:] = 0
+        for i in range(n):
+            row, least = positions[i], best[i]
+            for a in range(m):
+                support[a] += row[a] < least
+        chosen, most = -1, -np.inf
+        for a in range(m):
+            if not taken[a] and support[a] - mean[a] > most:
+                chosen, most = a, support[a] - mean[a]
+        own[turn], taken[chosen] = chosen, True
+        for i in range(n):
+            best[i] = min(best[i], positions[i, chosen])

@@ -1,0 +1,1 @@
+"""Studies of decisions: what many people prefer, and games."""
