@@ -3,7 +3,7 @@
     python tests/assay/kernels/record_gpu.py
 
 writes `lib/assay/kernels/gpu_runs.json`, which `assay doctor` reads, once every case agrees: spikes exactly, outputs
-and gradients to 1e-5 of the largest.
+and gradients to 1e-5 of the largest, counts exactly.
 """
 
 import datetime
@@ -17,9 +17,10 @@ from pathlib import Path
 import torch
 from torch.nn.functional import softplus
 
-from assay.kernels import lif, selective_scan, selective_scan_norms
+from assay.kernels import lif, prefix_support, selective_scan, selective_scan_norms
 from assay.kernels._lif.reference import lif_reference
 from assay.kernels._lif.surrogates import SURROGATES
+from assay.kernels._prefix_support.reference import prefix_support_reference
 from assay.kernels._selective_scan.reference import scan_norms_reference, selective_scan_reference
 from assay.kernels.gpu_record import source_hash
 
@@ -97,13 +98,38 @@ def compare_selective_scan(device: str, shapes: Sequence[tuple[int, int, int, in
     return f"{len(cases)} cases agree with the reference in float64 to 1e-5, norms and gradients too"
 
 
+SUPPORT_SHAPES = ((1, 1), (63, 5), (5000, 33), (100_000, 20), (20_000, 200))  # users, models
+
+
+def compare_prefix_support(device: str, shapes: Sequence[tuple[int, int]] = SUPPORT_SHAPES) -> str:
+    """Counts with and without weights, of whole and partial orders; what was compared, in words."""
+    cases = list(itertools.product(shapes, (False, True), (0, 3)))
+    for number, ((users, models), partial, columns) in enumerate(cases):
+        rng = torch.Generator().manual_seed(number)
+        orders = torch.rand(users, models, generator=rng).argsort(1).to(torch.int16)
+        if partial:
+            orders[:, (models + 1) // 2 :] = -1
+        ranking = torch.randperm(models, generator=rng)
+        place = torch.empty(models, dtype=torch.int32)
+        place[ranking] = torch.arange(1, models + 1, dtype=torch.int32)
+        weights = torch.randint(0, 4, (users, columns), generator=rng, dtype=torch.int32) if columns else None
+        there = None if weights is None else weights.to(device)
+        found = prefix_support(orders.to(device), ranking.to(device), there).cpu()
+        want = prefix_support_reference(orders, place, weights)
+        assert torch.equal(found if columns else found[:, :, None], want), (users, models, partial, columns)
+    return f"{len(cases)} cases agree with the reference, every count"
+
+
 def main() -> int:
     if not torch.cuda.is_available():
         print("device: got no CUDA card; expected one, for the record is of a run on it.", file=sys.stderr)
         return 2
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=PROJECT, capture_output=True, text=True, check=False)
     runs = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    for kernel, compare in (("lif", compare_lif), ("selective_scan", compare_selective_scan)):
+    comparisons = {
+        "lif": compare_lif, "prefix_support": compare_prefix_support, "selective_scan": compare_selective_scan
+    }  # fmt: skip
+    for kernel, compare in comparisons.items():
         runs[kernel] = {
             "card": torch.cuda.get_device_name(), "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "outcome": compare("cuda"), "source": source_hash(kernel), "commit": commit.stdout.strip(),

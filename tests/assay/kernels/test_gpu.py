@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("triton")
 KEPT = Path(__file__).parent
-KERNELS = ["lif", "selective_scan"]
+KERNELS = ["lif", "prefix_support", "selective_scan"]
 
 
 def in_a_process(script, **environment):

@@ -69,7 +69,7 @@ def counted(orders: Tensor, place: Tensor, weights: Tensor | None) -> Tensor:
     """
     parts = [None] if weights is None else [part.contiguous().numpy() for part in weights.split(COLUMNS, 1)]
     counts = np.concatenate([totals(orders.numpy(), place.numpy(), part) for part in parts], axis=2)
-    return torch.from_numpy(np.ascontiguousarray(np.cumsum(counts[:, ::-1], axis=1)[:, ::-1][:, 1:]))
+    return torch.from_numpy(np.cumsum(counts[:, ::-1], axis=1)[:, ::-1][:, 1:].copy())
 
 
 def totals(orders: np.ndarray, place: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

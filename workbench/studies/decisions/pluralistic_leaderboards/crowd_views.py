@@ -123,8 +123,8 @@ def source(crowd: Crowd, file: object) -> str:
     lines += [f"- {note}" for note in both.notes]
     if crowd.kind == "battles" and both.simulated:
         lines.append(
-            "- Arenas ask each user for a few comparisons, which leave her order open: these are *simulated users*, and "
-            "what they say about real ones rests on the categories."
+            "- Arenas ask each user for a few comparisons, which leave her order open: these are *simulated users*; "
+            "what they say of real ones rests on the categories."
         )
     if not both.complete:
         lines.append("- Models that a user does not rank are tied for her: she is counted for none of them.")

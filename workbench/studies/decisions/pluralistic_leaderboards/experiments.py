@@ -70,7 +70,7 @@ from workbench.study import Run, exact, note, numeric, statistical, timing
             "took": timing(),
         },
     },
-    cost={"quick": 1, "standard": 10, "full": 60},
+    cost={"quick": 0.2, "standard": 1, "full": 20},
 )
 def boards(
     run: Run, file: Any, judges: int, phi: float, factions: int, weights: tuple[float, ...], models: int, ties: str,
@@ -128,7 +128,7 @@ WORLD = {
             "share": statistical("%", doc="Repeats in which γ̂ is above 1."),
         },
     },
-    cost={"quick": 2, "standard": 40, "full": 1200},
+    cost={"quick": 0.3, "standard": 10, "full": 1800},
 )
 def compare(
     run: Run, judges: int, factions: int, weights: tuple[float, ...], models: int, eps: float, lam: float, rest: str,
@@ -204,7 +204,7 @@ SLACKS = (0.01, 0.05, 0.1)
             "found": statistical(doc="k × the value of the lottery that multiplicative weights find."),
         },
     },
-    cost={"quick": 1, "standard": 8, "full": 60},
+    cost={"quick": 0.2, "standard": 1, "full": 3},
 )
 def guarantees(run: Run, phi: float, rest: str, rounds: int, round_users: int, seeds: int) -> None:
     """Committees against γ(ε) and against the best of all committees; lotteries against the best of all lotteries.
@@ -271,7 +271,7 @@ ELICITED = {"factions": 4, "users": 4000, "phi": 0.5}
             "users": exact("int"),
         },
     },
-    cost={"quick": 1, "standard": 6, "full": 60},
+    cost={"quick": 0.2, "standard": 1, "full": 3},
 )
 def budgets(run: Run, eps: float, lam: float, rest: str, rounds: int, round_users: int, seeds: int) -> None:
     """How many users are asked, and how often each: Algorithm 1 at several sizes, 2 and 3 on 20 models.
@@ -323,7 +323,7 @@ def budgets(run: Run, eps: float, lam: float, rest: str, rounds: int, round_user
             "remark": note("The leaderboard."),
         },
     },
-    cost={"quick": 0.5, "standard": 1, "full": 3},
+    cost={"quick": 0.1, "standard": 0.4, "full": 1},
 )
 def constructs(run: Run, eps: float, lam: float, rest: str, rounds: int, round_users: int, seeds: int) -> None:
     """60/40 and the twins: what Bradley–Terry does to the faction, and what Algorithms 1 to 3 do."""
@@ -378,7 +378,7 @@ def bradley_terry_of(orders: np.ndarray) -> np.ndarray:
             "kept": exact(doc="The largest that the re-run reports."),
         },
     },
-    cost={"quick": 1, "standard": 5, "full": 100},
+    cost={"quick": 0.2, "standard": 2, "full": 200},
 )
 def rerun(
     run: Run, judges: int, eps: float, lam: float, rest: str, rounds: int, round_users: int, seeds: int, resamples: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from assay.decisions import comparison_law, hidden_coalition, solid_shortfall, theoretical_factor
+from assay.decisions import WeightedProfile, comparison_law, solid_shortfall, theoretical_factor
 from workbench.studies.decisions.pluralistic_leaderboards.claims import SORTED
 from workbench.studies.decisions.pluralistic_leaderboards.controls import study
 from workbench.studies.decisions.pluralistic_leaderboards.drawing import Figure, axis, figure
@@ -192,11 +192,10 @@ def questions(budgets: Result | None) -> Figure:
 
 
 @study.view("What comparisons cannot see", tab="Coalitions")
-def coalitions(sizes_tried: tuple[int, ...]) -> pd.DataFrame:
+def coalitions(hidden_pairs: dict[int, tuple[WeightedProfile, WeightedProfile]]) -> pd.DataFrame:
     """Pairs of profiles that no comparisons of k models tell apart, though one shuts a solid coalition out."""
     rows = []
-    for k in sizes_tried:
-        unfair, fair = hidden_coalition(k)
+    for k, (unfair, fair) in hidden_pairs.items():
         first, second = (comparison_law(one, k) for one in (unfair, fair))
         rows.append({
             "k": k,
