@@ -23,6 +23,8 @@ __all__ = [
     "phragmen_order", "plurality_order",
 ]  # fmt: skip
 
+SOUGHT_AMONG = 1000
+
 
 def borda_scores(orders: np.ndarray) -> np.ndarray:
     """(m,) mean number of models that a user puts below each; those that are not ranked share the places that are left.
@@ -174,36 +176,43 @@ def group_tops_order(orders: np.ndarray, faction: np.ndarray) -> np.ndarray:
     return np.array(list(order), np.int16)
 
 
-def find_factions(orders: np.ndarray, count: int, rng: np.random.Generator, rounds: int = 12) -> np.ndarray:
+def find_factions(orders: np.ndarray, count: int, rng: np.random.Generator, starts: int = 6) -> np.ndarray:
     """(n,) int16: groups of users whose positions are near each other (k-means), the largest first.
 
     Args:
         orders: (n, m).
         count: groups, at most; a group that falls empty is gone.
-        rng: where centres start (k-means++).
+        rng: which users the centres are sought among (at most 1,000), and where they start (k-means++).
+        starts: the centres that leave users nearest are taken.
     """
     x = positions_of(orders).astype(np.float32)
-    squares = (x * x).sum(1)
-    centres = x[rng.integers(len(x), size=1)]
-    for _ in range(1, min(count, len(x))):
-        distance = np.clip(distances(x, squares, centres).min(1), 0, None).astype(float)
-        if distance.sum() <= 1e-3:
-            break
-        centres = np.vstack([centres, x[rng.choice(len(x), p=distance / distance.sum())]])
-    group = np.zeros(len(x), np.intp)
-    for _ in range(rounds):
-        before, group = group, distances(x, squares, centres).argmin(1)
-        if (before == group).all():
-            break
-        kept = np.unique(group)
-        centres = np.stack([x[group == g].mean(0) for g in kept])
-        group = np.searchsorted(kept, group)
+    some = x if len(x) <= SOUGHT_AMONG else x[rng.choice(len(x), SOUGHT_AMONG, replace=False)]
+    tried = [centres_among(some, count, rng) for _ in range(starts)]
+    group = distances(x, min(tried, key=lambda one: one[0])[1]).argmin(1)
     _, group, counts = np.unique(group, return_inverse=True, return_counts=True)
     place = np.empty(len(counts), np.intp)
     place[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
     return place[group].astype(np.int16)
 
 
-def distances(x: np.ndarray, squares: np.ndarray, centres: np.ndarray) -> np.ndarray:
+def centres_among(x: np.ndarray, count: int, rng: np.random.Generator) -> tuple[float, np.ndarray]:
+    """Mean squared distance to the nearest centre, and the centres, by one start of k-means++."""
+    centres = x[rng.integers(len(x), size=1)]
+    for _ in range(1, min(count, len(x))):
+        distance = np.clip(distances(x, centres).min(1), 0, None).astype(float)
+        if distance.sum() <= 1e-3:
+            break
+        centres = np.vstack([centres, x[rng.choice(len(x), p=distance / distance.sum())]])
+    group = np.full(len(x), -1)
+    for _ in range(12):
+        before, group = group, distances(x, centres).argmin(1)
+        if (before == group).all():
+            break
+        centres = np.stack([x[group == g].mean(0) for g in np.unique(group)])
+        group = np.unique(group, return_inverse=True)[1]
+    return float(distances(x, centres).min(1).mean()), centres
+
+
+def distances(x: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """(n, centres) squared distances."""
-    return squares[:, None] - 2 * x @ centres.T + (centres * centres).sum(1)
+    return (x * x).sum(1)[:, None] - 2 * x @ centres.T + (centres * centres).sum(1)
