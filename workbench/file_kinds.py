@@ -18,7 +18,7 @@ HEADER = 100 * 1024**2  # bytes of a safetensors header that its readers take
 SUFFIXES = {
     "a NumPy archive": (".npz",), "a NumPy array": (".npy",), "PyTorch weights": (".pt", ".pth", ".bin"),
     "safetensors": (".safetensors",), "GGUF": (".gguf",), "Parquet": (".parquet",),
-    "text": (".csv", ".tsv", ".txt", ".json"),
+    "text": (".csv", ".tsv", ".txt", ".json", ".soc", ".soi"),
 }  # fmt: skip
 PACKED = {
     b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7-zip",

@@ -71,7 +71,7 @@ BAD = {
     "model_a,model_b,winner,weight\np,q,a,much\n": "weight is 'much' in row 1",
     "model_a,model_b,winner,category\np,q,a,\n": "category is empty in row 1",
     "model_a,model_b,winner,user\np,q,a,x\nq,p,a,\n": "user is empty in row 2",
-    "rank1,rank2\nb,a\na,a\n": "the ballot in row 2 ranks a twice; expected each model at most once",
+    "rank1,rank2\nb,a\na,a\n": "the ballot in row 2 ranks a twice; expected every model at most once",
     "rank1,rank2,rank3\na,b,c\nb,,a\n": "the ballot in row 2 has a gap",
     "rank1,rank2\n,a\n": "the ballot in row 1 is empty",
     "rank1\na\n": "holds 1 model; expected 2 to 200",

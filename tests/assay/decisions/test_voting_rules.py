@@ -1,7 +1,5 @@
 """Older rules: by hand on small profiles, and what each is known for."""
 
-import itertools
-
 import numpy as np
 import pytest
 from drawn_profiles import WHOLE, drawn_orders
@@ -68,16 +66,14 @@ def test_phragmen_is_the_textbooks():
     orders = np.array([[0, 1, 2, 3, 4]] * 6 + [[3, 4, 0, 1, 2]] * 3, np.int16)
     found = phragmen_order(orders, 2).tolist()
     assert found[0] in (0, 1) and sum(a in (3, 4) for a in found[:3]) == 1
-    loads = {}
-    for order in itertools.permutations(range(5), 1):
-        loads[order[0]] = 1 / max(1, int((positions_of(orders)[:, order[0]] < 2).sum()))
-    assert loads[found[0]] == min(loads.values())
+    whole = phragmen_order(np.array([[0, 1]] * 6 + [[1, 0]] * 3, np.int16), 1).tolist()
+    assert whole == [0, 1]
 
 
 def test_groups_take_turns_by_size():
     orders = np.array([[0, 1, 2, 3, 4, 5]] * 6 + [[5, 4, 3, 2, 1, 0]] * 3, np.int16)
     faction = np.array([0] * 6 + [1] * 3)
-    assert group_tops_order(orders, faction)[:3].tolist() == [0, 1, 5] or group_tops_order(orders, faction)[1] == 5
+    assert group_tops_order(orders, faction)[:4].tolist() == [0, 1, 5, 2]
     assert stability_ratio(orders, group_tops_order(orders, faction)[:3])[0] == 0
 
 
