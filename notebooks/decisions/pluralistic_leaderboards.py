@@ -230,7 +230,9 @@ def _(mo):
 
 @app.cell
 def _(boards, here, mo):
-    mo.vstack([boards, here.job("boards"), here.view("all_boards"), here.claims("5b")])
+    mo.vstack(
+        [boards, here.job("boards"), here.view("all_boards"), here.view("all_cuts", height=420), here.claims("5b")]
+    )
     return
 
 

@@ -24,12 +24,12 @@ from workbench.studies.decisions.pluralistic_leaderboards.drawing import (
     whose,
 )
 from workbench.studies.decisions.pluralistic_leaderboards.methods import METHODS, SHORT, Built
-from workbench.study import Result, Stat
+from workbench.study import Stat
 from workbench.theme import styled
 
 ROWS = 30  # of a leaderboard that are drawn
 WORK = 20_000_000  # steps that an interval may take while one waits
-NEEDS_RUN = "Run “Build every leaderboard”: with {models} models this one takes a second"
+TOO_LONG = "With {models} models this takes a run: “Build every leaderboard”"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +82,6 @@ def line(board: Built | None, crowd: Crowd, cut: int) -> Line | None:
     return None if board is None else line_of(board.ranking, crowd, cut)
 
 
-def looked_at(line: Line | None, boards: Result | None, crowd: Crowd, method: str, cut: int) -> Line | None:
-    """The line, on a leaderboard that was built at once or else by a run; None before that run."""
-    if line is not None or boards is None or not len(boards.tables["places"]):
-        return line
-    rows = boards["places"]
-    place = {name: i for i, name in enumerate(crowd.judges.models)}
-    found = [place[name] for name in rows["model"][(rows["method"] == method).to_numpy()] if name in place]
-    return line_of(np.array(found, np.int16), crowd, cut) if len(found) == crowd.m else None
-
-
 def rival(method: str, usual: Built, plural: Built) -> tuple[str, np.ndarray]:
     """What a leaderboard is compared with: Bradley–Terry's, or, when it is that, Algorithm 3's."""
     if method == "bradley-terry":
@@ -116,13 +106,11 @@ def arrow(moved: int) -> str:
     selects={"y": "cut"},
     tab="Leaderboard",
 )
-def leaderboard(
-    line: Line | None, boards: Result | None, crowd: Crowd, usual: Built, plural: Built, method: str, cut: int
-) -> Figure:
+def leaderboard(line: Line | None, crowd: Crowd, usual: Built, plural: Built, method: str) -> Figure:
     """Above the line: whose best model each is. Below: who prefers a model to everything above. Click sets the line."""
-    ballots, line = crowd.judges, looked_at(line, boards, crowd, method, cut)
+    ballots = crowd.judges
     if line is None:
-        return figure([], NEEDS_RUN.format(models=crowd.m), METHODS[method], xaxis=axis("Users (%)"), yaxis=axis(""))
+        return figure([], TOO_LONG.format(models=crowd.m), METHODS[method], xaxis=axis("Users (%)"), yaxis=axis(""))
     k, m, shown = line.k, crowd.m, line.shown
     first = 0 if m <= ROWS else min(max(0, k - ROWS // 2), m - ROWS)
     rows = np.arange(first, min(m, first + ROWS))
@@ -169,9 +157,9 @@ def leaderboard(
         + (f"; rows {rows[0] + 1} to {rows[-1] + 1} of {m}." if len(rows) < m else "."),
         barmode="stack",
         bargap=0.25,
-        xaxis=axis("Users (%): whose best is it above the line; who prefers it to all above below", range=[0, reach]),
+        xaxis=axis("Users (%). Above the line: whose best it is. Below: who prefers it to all above", range=[0, reach]),
         yaxis=axis("", range=[high, rows[0] + 0.5], tickvals=list(rows + 1),
-                   ticktext=[f"{row + 1}  {word}" for row, word in zip(rows, words, strict=True)], showgrid=False),
+                   ticktext=[f"{row + 1}  {word}  " for row, word in zip(rows, words, strict=True)], showgrid=False),
         shapes=shapes,
         annotations=notes,
         margin={"l": 190},
@@ -190,13 +178,10 @@ def finding(line: Line, models: tuple[str, ...]) -> str:
 
 
 @study.view("The most wronged model", tab="Most wronged")
-def wronged(
-    line: Line | None, boards: Result | None, crowd: Crowd, usual: Built, plural: Built, method: str, cut: int
-) -> list[Stat] | str:
+def wronged(line: Line | None, crowd: Crowd, usual: Built, plural: Built) -> list[Stat] | str:
     """Who it is, how many want it, and where it stands on other leaderboards."""
-    line = looked_at(line, boards, crowd, method, cut)
     if line is None:
-        return "Appears when the leaderboard is built."
+        return TOO_LONG.format(models=crowd.m) + "."
     names = crowd.judges.models
     place = {key: int(np.flatnonzero(r == line.blocker)[0]) + 1
              for key, r in (("here", line.shown), ("bt", usual.ranking), ("a3", plural.ranking))}  # fmt: skip
@@ -219,14 +204,11 @@ def wronged(
 
 
 @study.view("Rows that jump", tab="Jumps")
-def jumps(
-    line: Line | None, boards: Result | None, crowd: Crowd, usual: Built, plural: Built, method: str, cut: int
-) -> Figure:
+def jumps(line: Line | None, crowd: Crowd, usual: Built, plural: Built, method: str) -> Figure:
     """Places on one leaderboard and on the other; those that cross the line stand out."""
     axes = {"xaxis": axis("", range=[-0.6, 1.6], tickvals=[0, 1], ticktext=["", ""]), "yaxis": axis("Place")}
-    line = looked_at(line, boards, crowd, method, cut)
     if line is None:
-        return figure([], NEEDS_RUN.format(models=crowd.m), METHODS[method], **axes)
+        return figure([], TOO_LONG.format(models=crowd.m), METHODS[method], **axes)
     other, ranking = rival(method, usual, plural)
     pair = [(SHORT[other], ranking), (SHORT[method], line.shown)]
     if method == "bradley-terry":
@@ -249,7 +231,7 @@ def jumps(
     notes = []
     for a in kept:
         for x, place, anchor in ((0, left[a], "right"), (1, right[a], "left")):
-            if crosses[a] or crowd.m <= 24:
+            if crosses[a] or crowd.m <= 10:
                 notes.append({"text": short(names[a], 18), "x": x, "y": int(place), "xanchor": anchor,
                               "xshift": -8 if x == 0 else 8})  # fmt: skip
     lowest = int(max(left[kept].max(), right[kept].max())) if len(kept) else k
@@ -278,8 +260,7 @@ def band(board: Built | None, crowd: Crowd, seed: int) -> StabilityBand | None:
 
 @study.view("γ̂ at every cut", tab="Every cut")
 def every_cut(
-    band: StabilityBand | None, crowd: Crowd, usual: Built, plural: Built, boards: Result | None, method: str, cut: int,
-    eps: float,
+    band: StabilityBand | None, crowd: Crowd, usual: Built, plural: Built, method: str, cut: int, eps: float
 ) -> Figure:  # fmt: skip
     """How far each prefix is from what a group of 1/k could reject; above 1 it is unstable."""
     k = np.arange(1, crowd.m)
@@ -292,20 +273,14 @@ def every_cut(
         ]  # fmt: skip
     others = {"bradley-terry": stability_curve(crowd.judges.orders, usual.ranking)[0],
               "monotone": stability_curve(crowd.judges.orders, plural.ranking)[0]}  # fmt: skip
-    if boards is not None and len(boards.tables["curves"]):
-        rows = boards["curves"]
-        for name in METHODS:
-            own = rows[rows["method"].to_numpy() == name]
-            if len(own) == len(k) and name not in others:
-                others[name] = own["gamma"].to_numpy()
-    for number, (name, curve) in enumerate(others.items()):
+    for name, curve in others.items():
         if name != method:
-            role = "reference" if name == "bradley-terry" else f"series_{number}"
+            role = "reference" if name == "bradley-terry" else "series_1"
             traces.append(styled(role, type="scatter", mode="lines", x=k, y=curve, name=SHORT[name],
                                  hovertemplate="γ̂ %{y:.2f} at k = %{x}<extra>" + SHORT[name] + "</extra>"))  # fmt: skip
     factor = theoretical_factor(eps)
     if band is None:
-        title, said = NEEDS_RUN.format(models=crowd.m), ""
+        title, said = TOO_LONG.format(models=crowd.m), ""
     else:
         traces.append(styled("yours", type="scatter", mode="lines", x=k, y=band.gamma, name=SHORT[method],
                              customdata=[crowd.judges.models[a] for a in band.blocker],

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from assay.decisions import Battles, bradley_terry, wins_of
-from workbench.studies.decisions.pluralistic_leaderboards.board_views import NEEDS_RUN, Line, looked_at
+from workbench.studies.decisions.pluralistic_leaderboards.board_views import TOO_LONG, Line
 from workbench.studies.decisions.pluralistic_leaderboards.controls import Crowd, study
 from workbench.studies.decisions.pluralistic_leaderboards.drawing import (
     Figure,
@@ -17,7 +17,7 @@ from workbench.studies.decisions.pluralistic_leaderboards.drawing import (
     short,
     whose,
 )
-from workbench.study import Result, Stat
+from workbench.study import Stat
 from workbench.theme import styled
 
 SHOWN = 800  # users on the map
@@ -42,15 +42,11 @@ def layout_of_users(crowd: Crowd) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @study.view("A map of the users", tab="Map")
-def user_map(
-    layout_of_users: tuple[np.ndarray, np.ndarray, np.ndarray], line: Line | None, boards: Result | None,
-    crowd: Crowd, method: str, cut: int,
-) -> Figure:  # fmt: skip
+def user_map(layout_of_users: tuple[np.ndarray, np.ndarray, np.ndarray], line: Line | None, crowd: Crowd) -> Figure:
     """Users near each other rank alike; a larger mark goes further down its ballot for a model above the line."""
     axes = {"xaxis": axis("First component of positions (places)"), "yaxis": axis("Second component (places)")}
-    line = looked_at(line, boards, crowd, method, cut)
     if line is None:
-        return figure([], NEEDS_RUN.format(models=crowd.m), "", **axes)
+        return figure([], TOO_LONG.format(models=crowd.m), "", **axes)
     rows, place, share = layout_of_users
     traces = []
     for number, (name, own) in enumerate(colour_groups(crowd.judges)):
@@ -81,11 +77,10 @@ def user_map(
 
 
 @study.view("How each faction fares", tab="Factions")
-def faction_table(line: Line | None, boards: Result | None, crowd: Crowd, method: str, cut: int) -> pd.DataFrame | str:
+def faction_table(line: Line | None, crowd: Crowd) -> pd.DataFrame | str:
     """Users of each faction: where their best model above the line stands for them, and who would swap."""
-    line = looked_at(line, boards, crowd, method, cut)
     if line is None:
-        return "Appears when the leaderboard is built."
+        return TOO_LONG.format(models=crowd.m) + "."
     ballots = crowd.judges
     favourite = np.isin(ballots.orders[:, 0], line.above)
     rows = []
