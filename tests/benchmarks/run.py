@@ -91,6 +91,7 @@ def processor() -> str:
 
 CALLED = {
     "copy": "copy_",
+    "direct": "one cut after the other",
     "exp": "torch.exp",
     "svdvals": "torch.linalg.svdvals, float64",
 }  # cases of our own side that ours are compared with
@@ -201,6 +202,34 @@ def spectra() -> str:
     return table(heading, SPECTRA, least, versions)
 
 
+PREFIX_SUPPORT = (
+    Row("users of three factions", "factions", "assay", "direct", least=50.0),
+    Row("users of three factions, beside a copy of their orders", "factions", "assay", "copy", most=10.0),
+    Row("uniform orders, beside a copy", "uniform", "assay", "copy", most=10.0),
+    Row("every order upside down, beside a copy", "longest", "assay", "copy", most=10.0),
+)
+
+
+def prefix_support() -> str:
+    """Supporters of every model against every prefix: a million users, 100 models."""
+    turns = 5
+    least, versions = measured("prefix_support.py", PREFIX_SUPPORT, turns)
+    size = 2 * 1_000_000 * 100
+    rates = {name: size / least["assay", name] / 1e9 for name in ("factions", "uniform", "longest")}
+    copy = 2 * size / least["assay", "copy"] / 1e9
+    slowest = max(least["assay", name] for name in rates)
+    heading = [
+        "# Prefix support", "",
+        "`make bench` writes this: how many of 1,000,000 users prefer each of 100 models to each prefix of a leaderboard, "
+        f"orders as int16 (200 MB), 2 threads, least of {turns} turns. The direct count goes from cut to cut; both give "
+        "the same counts, which is checked first.", "",
+        f"Bytes of orders a second: {rates['factions']:.1f} GB/s for factions, {rates['uniform']:.1f} GB/s for uniform "
+        f"orders, {rates['longest']:.1f} GB/s where no walk ends early; `copy_` moves {copy:.1f} GB/s, read and written. "
+        f"The longest takes {slowest:.2f} s; the aim is 3 s, {'met' if slowest <= 3 else 'missed'}.",
+    ]  # fmt: skip
+    return table(heading, PREFIX_SUPPORT, least, versions)
+
+
 def serving() -> str:
     """The server: a team at the LIF page."""
     done = subprocess.run(
@@ -277,6 +306,7 @@ def checkpoints() -> str:
 BENCHMARKS: dict[str, Callable[[], str]] = {
     "checkpoints": checkpoints,
     "lif": lif,
+    "prefix_support": prefix_support,
     "selective_scan": selective_scan,
     "serving": serving,
     "spectra": spectra,
