@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Code", "code_of", "content_hash", "key"]
+__all__ = ["Code", "code_of", "content_hash", "key", "source_of"]
 
 OWN = ("assay",)
 
@@ -109,6 +109,16 @@ def parsed(source: str) -> ast.Module:
         return ast.parse(textwrap.dedent(source))
 
 
+def source_of(function: Callable[..., Any]) -> str:
+    """The source of a function or class as it stands; a class is found by parsing its module.
+
+    Raises:
+        OSError, TypeError: it has none.
+    """
+    with _parsing:
+        return inspect.getsource(function)
+
+
 @functools.cache
 def tree_text(source: str, *, decorators: bool = True) -> str:
     """The syntax tree of a source without docstrings, comments and positions."""
@@ -187,7 +197,7 @@ class Closure:
             self.module(module)
             return
         try:
-            source = inspect.getsource(function)
+            source = source_of(function)
         except (OSError, TypeError):
             self.packages.add(module.partition(".")[0])
             return

@@ -1,8 +1,13 @@
 """Keys: every byte of every input, the code that is reached, and nothing that only people see."""
 
+import gc
 import importlib.util
+import inspect
 import sys
 import textwrap
+import time
+from argparse import ArgumentParser
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from workbench.identity import code_of, content_hash, key
+from workbench.identity import code_of, content_hash, key, source_of
 
 
 def test_one_changed_weight_changes_the_hash():
@@ -141,3 +146,21 @@ def test_a_key_changes_with_member_controls_code_and_device():
         key("s/m", {"beta": 0.5}, other_code),
     }
     assert base not in others and len(others) == 5
+
+
+def test_threads_may_ask_for_the_code_of_classes_at_once():
+    """CPython 3.11's parser counts its depth across threads, and the source of a class is found by parsing."""
+
+    def turn(*_: object) -> None:
+        time.sleep(0)  # a collection in the middle of parsing may let another thread in
+
+    gc.callbacks.append(turn)
+    before = gc.get_threshold()
+    gc.set_threshold(200)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(source_of, [ArgumentParser, inspect.Signature] * 4))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(turn)
+    assert found[:2] * 4 == found and found[0].startswith("class ArgumentParser")

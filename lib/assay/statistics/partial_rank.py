@@ -7,7 +7,7 @@ linear model", sections 2.3 and 2.5 (whole blocks); Phipson & Smyth (2010) (p is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from assay.statistics.bootstrap import Interval, cluster_bootstrap
 from assay.statistics.clusters import cluster_codes, finite_array
 from assay.statistics.design import columns_of, indicator_columns
 
-__all__ = ["PartialCorrelation", "partial_spearman"]
+__all__ = ["PartialCorrelation", "partial_spearman", "rank_residuals"]
 
 Array = NDArray[np.float64]
 
@@ -100,7 +100,7 @@ def partial_spearman(
     codes, units = cluster_codes("clusters", np.arange(n) if clusters is None else clusters, n)
     numeric, labelled = columns_of(controls, n)
     indicators = indicator_columns(labelled, n)
-    design = np.column_stack([np.ones(n), *[rankdata(values) for values in numeric.values()], indicators])
+    design = rank_design(numeric, indicators)
     freedom = n - 2 - (np.linalg.matrix_rank(centred(design)[:, 1:]) if design.shape[1] > 1 else 0)
     if freedom < 1:
         raise ValueError(f"controls: got {design.shape[1] - 1} columns for {n} rows; expected fewer than {n - 2}.")
@@ -126,6 +126,33 @@ def partial_spearman(
     return PartialCorrelation(interval, p, n, int(freedom), permutations, units)
 
 
+def rank_residuals(columns: Sequence[ArrayLike], controls: Mapping[str, ArrayLike]) -> list[Array]:
+    """What the controls leave of the ranks of some columns: what `partial_spearman` correlates.
+
+    Args:
+        columns: (n,) each; ties share their mean rank.
+        controls: (n,) columns by name, as `partial_spearman` takes them; without any, ranks lose their mean alone.
+
+    Returns:
+        (n,) each, in ranks.
+
+    Raises:
+        ValueError: a control of another length, not finite, or constant.
+    """
+    numeric, labelled = columns_of(controls, len(np.asarray(columns[0])))
+    design = rank_design(numeric, indicator_columns(labelled, len(np.asarray(columns[0]))))
+    return [residual(rankdata(values), design) for values in columns]
+
+
+def rank_design(numeric: Mapping[str, Array], indicators: Array) -> Array:
+    """(n, k) with a constant, the ranks of numbers, and indicators."""
+    return np.column_stack([np.ones(len(indicators)), *[rankdata(values) for values in numeric.values()], indicators])
+
+
+def residual(values: Array, design: Array) -> Array:
+    return values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+
+
 def column(name: str, values: ArrayLike) -> Array:
     array = finite_array(name, values)
     if array.ndim != 1:
@@ -145,7 +172,7 @@ def unexplained(name: str, ranks: Array, design: Array) -> Array:
     Raises:
         ValueError: nothing is left.
     """
-    left = ranks - design @ np.linalg.lstsq(design, ranks, rcond=None)[0]
+    left = residual(ranks, design)
     if left @ left <= EXPLAINED * (centred(ranks) ** 2).sum():
         raise ValueError(f"{name}: follows from the controls; expected something that they leave open.")
     return left

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.statistics import partial_spearman
+from assay.statistics import partial_spearman, rank_residuals
 from assay.statistics.partial_rank import Ranks, partial
 
 FEW = {"permutations": 99, "resamples": 100}
@@ -36,6 +36,8 @@ def test_it_is_the_correlation_of_residuals(seed):
     found = partial_spearman(x, y, {"number": number, "label": label}, rng=rng, **FEW)
     assert found.rho == pytest.approx(stats.pearsonr(residual(x), residual(y)).statistic, abs=1e-9)
     assert found.freedom == n - 2 - 3
+    for ours, theirs in zip(rank_residuals([x, y], {"number": number, "label": label}), (x, y), strict=True):
+        np.testing.assert_allclose(ours, residual(theirs), atol=1e-9)
 
 
 @given(st.integers(0, 1000))

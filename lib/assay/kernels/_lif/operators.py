@@ -9,6 +9,7 @@ from assay.kernels._lif import cpu
 from assay.kernels._lif.reference import lif_reference
 from assay.kernels._lif.surrogates import SURROGATES
 from assay.kernels.dispatch import kernels_for
+from assay.kernels.registration import differentiable, operator
 
 __all__ = ["RESETS", "lif_scan", "scan_into"]
 
@@ -36,7 +37,14 @@ def scan_into(
             membrane.copy_(found[1])
 
 
-@torch.library.custom_op("assay::lif", mutates_args=())
+def fake_lif(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, scale_input: bool, reset: str, detach_reset: bool,
+    delayed_reset: bool, surrogate: str, alpha: float, return_membrane: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    return torch.empty_like(x), torch.empty_like(x) if return_membrane else x.new_empty((0, x.shape[1]))
+
+
+@operator("lif", fake=fake_lif)
 def lif_scan(
     x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, scale_input: bool, reset: str, detach_reset: bool,
     delayed_reset: bool, surrogate: str, alpha: float, return_membrane: bool,
@@ -51,15 +59,16 @@ def lif_scan(
     return spikes, x.new_empty((0, x.shape[1])) if membrane is None else membrane
 
 
-@lif_scan.register_fake
-def _(
-    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, scale_input: bool, reset: str, detach_reset: bool,
-    delayed_reset: bool, surrogate: str, alpha: float, return_membrane: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    return torch.empty_like(x), torch.empty_like(x) if return_membrane else x.new_empty((0, x.shape[1]))
+def fake_lif_backward(
+    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor,
+    scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, surrogate: str, alpha: float,
+    of_neuron: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    small = beta.shape[0] if of_neuron else 0
+    return torch.empty_like(x), beta.new_empty(small), beta.new_empty(small), torch.empty_like(initial)
 
 
-@torch.library.custom_op("assay::lif_backward", mutates_args=())
+@operator("lif_backward", fake=fake_lif_backward)
 def lif_scan_backward(
     x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor,
     scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, surrogate: str, alpha: float,
@@ -82,16 +91,6 @@ def lif_scan_backward(
     return d_x, d_beta[:small], d_threshold[:small], d_initial
 
 
-@lif_scan_backward.register_fake
-def _(
-    x: Tensor, beta: Tensor, threshold: Tensor, initial: Tensor, d_spikes: Tensor, d_membrane: Tensor,
-    scale_input: bool, reset: str, detach_reset: bool, delayed_reset: bool, surrogate: str, alpha: float,
-    of_neuron: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    small = beta.shape[0] if of_neuron else 0
-    return torch.empty_like(x), beta.new_empty(small), beta.new_empty(small), torch.empty_like(initial)
-
-
 def keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     x, beta, threshold, initial, *kinds, return_membrane = inputs
     ctx.save_for_backward(x, beta, threshold, initial)
@@ -107,4 +106,4 @@ def differentiate(ctx: Any, d_spikes: Tensor, d_membrane: Tensor) -> tuple[Tenso
     return (*wanted, *[None] * 7)
 
 
-lif_scan.register_autograd(differentiate, setup_context=keep)
+differentiable("lif", differentiate, keep=keep)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from assay.kernels._selective_scan import cpu
 from assay.kernels.dispatch import kernels_for
+from assay.kernels.registration import differentiable, operator
 
 __all__ = ["norms_operator", "scan_operator"]
 
@@ -21,7 +22,15 @@ def kept_shape(u: Tensor, states: int) -> tuple[int, int, int, int]:
     return u.shape[0], (u.shape[1] + chunk - 1) // chunk, states, u.shape[2]
 
 
-@torch.library.custom_op("assay::selective_scan", mutates_args=())
+def fake_selective_scan(
+    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, initial: Tensor,
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    kept = u.new_empty(kept_shape(u, A.shape[1]) if keep else 0)
+    return torch.empty_like(u), torch.empty_like(initial), kept
+
+
+@operator("selective_scan", fake=fake_selective_scan)
 def scan_operator(
     u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, initial: Tensor,
     keep: bool,
@@ -38,16 +47,16 @@ def scan_operator(
     return y, state, kept
 
 
-@scan_operator.register_fake
-def _(
-    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, initial: Tensor,
-    keep: bool,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    kept = u.new_empty(kept_shape(u, A.shape[1]) if keep else 0)
-    return torch.empty_like(u), torch.empty_like(initial), kept
+def fake_selective_scan_backward(
+    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, kept: Tensor, d_y: Tensor,
+    d_state: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    found = (torch.empty_like(u), torch.empty_like(delta), torch.empty_like(A), torch.empty_like(B))
+    gate = u.new_empty(0) if z is None else torch.empty_like(z)
+    return (*found, torch.empty_like(C), torch.empty_like(D), gate, torch.empty_like(d_state))
 
 
-@torch.library.custom_op("assay::selective_scan_backward", mutates_args=())
+@operator("selective_scan_backward", fake=fake_selective_scan_backward)
 def backward_operator(
     u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, kept: Tensor, d_y: Tensor,
     d_state: Tensor,
@@ -66,16 +75,6 @@ def backward_operator(
     return (*found, without if d_z is None else d_z, d_initial)
 
 
-@backward_operator.register_fake
-def _(
-    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, kept: Tensor, d_y: Tensor,
-    d_state: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    found = (torch.empty_like(u), torch.empty_like(delta), torch.empty_like(A), torch.empty_like(B))
-    gate = u.new_empty(0) if z is None else torch.empty_like(z)
-    return (*found, torch.empty_like(C), torch.empty_like(D), gate, torch.empty_like(d_state))
-
-
 def keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
     u, delta, A, B, C, D, z, _, _ = inputs
     ctx.save_for_backward(u, delta, A, B, C, D, z, output[2])
@@ -91,10 +90,17 @@ def differentiate(ctx: Any, d_y: Tensor | None, d_state: Tensor | None, d_kept: 
     return (*wanted, None)
 
 
-scan_operator.register_autograd(differentiate, setup_context=keep_for_backward)
+differentiable("selective_scan", differentiate, keep=keep_for_backward)
 
 
-@torch.library.custom_op("assay::selective_scan_norms", mutates_args=())
+def fake_selective_scan_norms(
+    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, initial: Tensor,
+    largest: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    return torch.empty_like(u), torch.empty_like(initial), torch.empty_like(initial), torch.empty_like(u)
+
+
+@operator("selective_scan_norms", fake=fake_selective_scan_norms)
 def norms_operator(
     u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, initial: Tensor,
     largest: bool,
@@ -110,11 +116,3 @@ def norms_operator(
         u, delta, A, B, C, D, z, initial, y, state, every=every(u, A.shape[1]), peak=peak, norm=norm, largest=largest
     )
     return y, state, peak, norm
-
-
-@norms_operator.register_fake
-def _(
-    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, z: Tensor | None, initial: Tensor,
-    largest: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    return torch.empty_like(u), torch.empty_like(initial), torch.empty_like(initial), torch.empty_like(u)

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
-from assay.statistics import incremental_r2, partial_spearman
+from assay.statistics import incremental_r2, partial_spearman, rank_residuals
 from workbench.sources import Source
 from workbench.studies.geometry.effective_rank.controls import grid_of, place_of, runs_file, study
 from workbench.studies.geometry.effective_rank.model_views import Figure, axis, figure
-from workbench.studies.geometry.effective_rank.suite_views import left_of, signed
+from workbench.studies.geometry.effective_rank.suite_views import signed
 from workbench.study import Result, Run, exact, numeric, statistical
 from workbench.theme import styled
 
@@ -179,9 +178,9 @@ def own_statistics(run: Run, own_table: OwnRuns, own_metric: str, own_outcome: s
 def own_residuals(own_table: OwnRuns, own_metric: str, own_outcome: str, own_statistics: Result | None) -> Figure:
     """Ranks of metric and outcome, less what the held columns explain of them."""
     n = len(own_table.metric)
-    ranks = [rankdata(values) for values in (own_table.metric, own_table.outcome)]
-    x, y = left_of(ranks, own_table.held)
-    raw, size = float(np.corrcoef(*ranks)[0, 1]), float(np.sqrt((x @ x) * (y @ y)))
+    columns = (own_table.metric, own_table.outcome)
+    x, y = rank_residuals(columns, own_table.held)
+    raw, size = float(np.corrcoef(rank_residuals(columns, {}))[0, 1]), float(np.sqrt((x @ x) * (y @ y)))
     partial = float(x @ y) / size if size > 1e-6 * n else 0.0
     said = f"{n} rows in {len(np.unique(own_table.groups))} groups; {own_table.gaps} with gaps left out."
     if own_statistics is not None and len(own_statistics.tables["own"]):

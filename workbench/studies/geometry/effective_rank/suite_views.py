@@ -7,17 +7,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from assay.geometry import effective_rank, measure_matrix, singular_values
 from assay.models import KeptSuite
-from assay.statistics.design import indicator_columns
+from assay.statistics import rank_residuals
 from workbench.sources import Source
 from workbench.studies.geometry.effective_rank.controls import (
     FACTORS,
@@ -139,7 +137,7 @@ def signed(value: float) -> str:
 @study.view("With training choices held fixed", tab="Residuals")
 def residuals(grid: pd.DataFrame, metric: str, outcome: str, held: str, colour: str) -> Figure:
     """Ranks of metric and loss, less what the held columns explain of them."""
-    x, y = left_of([rankdata(grid[name]) for name in (metric, outcome)], held_columns(grid, held))
+    x, y = rank_residuals([grid[metric], grid[outcome]], held_columns(grid, held))
     raw = rank_correlation(grid, metric, outcome)
     rho = float((x @ y) / np.sqrt((x @ x) * (y @ y)))
     values = grid[colour].to_numpy(float)
@@ -162,15 +160,6 @@ def residuals(grid: pd.DataFrame, metric: str, outcome: str, held: str, colour: 
         xaxis=axis(f"Rank of {METRICS[metric].removesuffix(', % of d')}, residual"),
         yaxis=axis(f"Rank of {lower(OUTCOMES[outcome])}, residual"),
     )
-
-
-def left_of(ranks: Sequence[np.ndarray], held: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """(n,) residuals each, with held labels, and the ranks of held numbers, taken out."""
-    rows = len(ranks[0])
-    numbers = [rankdata(values) for values in held.values() if values.dtype.kind == "f"]
-    labels = {name: values for name, values in held.items() if values.dtype.kind != "f"}
-    design = np.column_stack([np.ones(rows), *numbers, indicator_columns(labels, rows)])
-    return [own - design @ np.linalg.lstsq(design, own, rcond=None)[0] for own in ranks]
 
 
 @study.view("What training choices do", tab="Factors")
