@@ -1,8 +1,8 @@
 """One side of the benchmark of prefix support: reads a case's name a line, runs it once, answers with its seconds.
 
 A million users' orders over 100 models, int16, 200 MB: around three centres (Mallows, φ = 0.9) and uniform ones. The
-direct count takes one cut after the other, as local stability is defined: positions of the members, their least, and who
-is before it.
+direct count takes one cut after the other, as local stability is defined: positions of the members, their least, and
+who is before it.
 """
 
 import sys

@@ -220,12 +220,12 @@ def prefix_support() -> str:
     slowest = max(least["assay", name] for name in rates)
     heading = [
         "# Prefix support", "",
-        "`make bench` writes this: how many of 1,000,000 users prefer each of 100 models to each prefix of a leaderboard, "
-        f"orders as int16 (200 MB), 2 threads, least of {turns} turns. The direct count goes from cut to cut; both give "
-        "the same counts, which is checked first.", "",
+        "`make bench` writes this: how many of 1,000,000 users prefer each of 100 models to each prefix of a "
+        f"leaderboard, orders as int16 (200 MB), 2 threads, least of {turns} turns. The direct count goes from cut to "
+        "cut; both give the same counts, which is checked first.", "",
         f"Bytes of orders a second: {rates['factions']:.1f} GB/s for factions, {rates['uniform']:.1f} GB/s for uniform "
-        f"orders, {rates['longest']:.1f} GB/s where no walk ends early; `copy_` moves {copy:.1f} GB/s, read and written. "
-        f"The longest takes {slowest:.2f} s; the aim is 3 s, {'met' if slowest <= 3 else 'missed'}.",
+        f"orders, {rates['longest']:.1f} GB/s where no walk ends early; `copy_` moves {copy:.1f} GB/s, read and "
+        f"written. The longest takes {slowest:.2f} s; the aim is 3 s, {'met' if slowest <= 3 else 'missed'}.",
     ]  # fmt: skip
     return table(heading, PREFIX_SUPPORT, least, versions)
 

@@ -13,13 +13,6 @@ from assay.decisions.battles import (
     simulated_users,
     wins_of,
 )
-from assay.decisions.bradley_terry import (
-    Strengths,
-    bradley_terry,
-    comparison_groups,
-    pairwise_wins,
-    ranking_of,
-)
 from assay.decisions.committees import (
     Budget,
     Committee,
@@ -34,6 +27,13 @@ from assay.decisions.constructed_profiles import sixty_forty, twin_profiles
 from assay.decisions.leaderboards import Leaderboard, checkpoint_factor, rank_checkpoints, rank_monotone
 from assay.decisions.lotteries import Lottery, exact_lottery, lottery_value, stable_lottery
 from assay.decisions.mallows import expected_kendall, mallows_mixture, mallows_sample, random_centres
+from assay.decisions.model_strengths import (
+    Strengths,
+    bradley_terry,
+    comparison_groups,
+    pairwise_wins,
+    ranking_of,
+)
 from assay.decisions.solid_coalitions import (
     WeightedProfile,
     comparison_law,

@@ -12,8 +12,8 @@ import numpy as np
 
 from assay.data import InputError
 from assay.decisions.ballots import Ballots, ballots_of
-from assay.decisions.bradley_terry import bradley_terry, ranking_of
 from assay.decisions.mallows import mallows_mixture
+from assay.decisions.model_strengths import bradley_terry, ranking_of
 
 __all__ = ["Battles", "Category", "battle_categories", "battle_users", "simulated_users", "wins_of"]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from assay.decisions.ballots import positions_of
-from assay.decisions.bradley_terry import ranking_of
+from assay.decisions.model_strengths import ranking_of
 from assay.kernels.compiled import compiled
 
 __all__ = [

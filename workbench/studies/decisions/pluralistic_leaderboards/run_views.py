@@ -105,6 +105,7 @@ def over_worlds(compare: Result | None) -> Figure:
     share = 100 * rows["above"] / rows["prefixes"]
     order = share.groupby(rows["method"]).mean().sort_values(ascending=False, kind="stable")
     traces = []
+    places = {str(name): place for place, name in enumerate(order.index)}
     phis = sorted(rows["phi"].unique())
     for number, phi in enumerate(phis):
         part = rows[(rows["phi"] == phi).to_numpy()]
@@ -112,7 +113,7 @@ def over_worlds(compare: Result | None) -> Figure:
         mean, spread = own.mean(), own.std(ddof=1).fillna(0.0)
         names = [str(name) for name in mean.index]
         half = 1.96 * spread / np.sqrt(part["repeat"].nunique())
-        at = [list(order.index).index(name) + 0.22 * (number - (len(phis) - 1) / 2) for name in names]
+        at = [places[name] + 0.22 * (number - (len(phis) - 1) / 2) for name in names]
         traces.append(
             styled(f"series_{number % 8 + 1}", type="scatter", mode="markers", x=mean.to_numpy(), y=at,
                    error_x={"type": "data", "array": half.to_numpy(),
