@@ -111,7 +111,7 @@ def over_worlds(compare: Result | None) -> Figure:
         part = rows[(rows["phi"] == phi).to_numpy()]
         own = (100 * part["above"] / part["prefixes"]).groupby(part["method"])
         mean, spread = own.mean(), own.std(ddof=1).fillna(0.0)
-        names = [str(name) for name in mean.index]
+        names = [str(name) for name, _ in own]
         half = 1.96 * spread / np.sqrt(part["repeat"].nunique())
         at = [places[name] + 0.22 * (number - (len(phis) - 1) / 2) for name in names]
         traces.append(
