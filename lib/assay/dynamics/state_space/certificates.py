@@ -76,10 +76,10 @@ def bibo_bound(
     out = layer.out.abs() @ gated
     length = float(torch.linalg.matrix_norm(layer.out, 2) * gated.norm())
     if layer.gated_gain is not None:
-        # A norm follows the gate: a vector of length at most sqrt(D), whatever the states do.
-        reach = layer.channels**0.5
-        out = reach * (layer.out * layer.gated_gain).norm(dim=1)
-        length = reach * float(torch.linalg.matrix_norm(layer.out * layer.gated_gain, 2))
+        # A norm follows the gate: of each group's channels a vector of length at most sqrt(D / G), whatever states do.
+        each = (layer.out * layer.gated_gain).unflatten(1, (layer.groups, -1)).norm(dim=2)
+        out = (layer.channels / layer.groups) ** 0.5 * each.sum(1)
+        length = layer.channels**0.5 * float(torch.linalg.matrix_norm(layer.out * layer.gated_gain, 2))
         said.append("the block’s output is bounded by the norm after its gate, not by its states")
     bias = layer.out_bias.abs()
     said.append("exact arithmetic in the layer; bounds in float64, rounded outward")

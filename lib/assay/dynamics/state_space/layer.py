@@ -174,7 +174,8 @@ class SSMLayer:
         """The block's output (batch, length, d) from the scan's y and the gate, both (batch, length, D)."""
         gated = y * functional.silu(z)
         if self.gated_gain is not None:
-            gated = root_mean_square_norm(gated, self.epsilon) * self.gated_gain
+            grouped = gated.unflatten(-1, (self.groups, -1))  # each group of channels has a norm of its own
+            gated = root_mean_square_norm(grouped, self.epsilon).flatten(-2) * self.gated_gain
         return functional.linear(gated, self.out, self.out_bias)
 
 

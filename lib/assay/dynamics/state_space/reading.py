@@ -333,8 +333,6 @@ def mamba2(reader: Reader, A: Tensor) -> SSMLayer:
     each = D // H
     gain, shift = reader.norm(d)
     gated = reader.shaped("norm.weight", "D", (D,), f"D={D}") if reader.has("norm.weight") else None
-    if gated is not None and G > 1:
-        reader.notes.append("Its gated norm is taken over all channels, as the transformers library does.")
     skip = reader.raw("D") if reader.has("D") else torch.zeros(H, dtype=torch.float64)
     if skip.numel() not in (H, D):
         raise ValueError(f"{reader.place.names['D']}: expected [H] = [{H}] or [D] = [{D}], got {list(skip.shape)}.")
