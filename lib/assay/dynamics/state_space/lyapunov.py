@@ -22,6 +22,9 @@ __all__ = ["LARGEST_SYSTEM", "Certificate", "Solver", "common_lyapunov", "l2_gai
 
 Solver = Literal["CLARABEL", "SCS"]
 LARGEST_SYSTEM = 64
+AHEAD = (1e-7, 1e-3)
+REBASINGS = 4
+ROUND_ENOUGH = 1e6  # a flatter P says nothing useful of the Euclidean norm, and its check drowns in rounding
 SLACKS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 
@@ -85,6 +88,36 @@ def rate_of(matrices: np.ndarray, P: np.ndarray, kind: Kind) -> float:
     return min(float(-linalg.eigh(A.T @ P + P @ A, P, eigvals_only=True)[-1]) / 2 for A in matrices)
 
 
+def shown_by(matrices: np.ndarray, P: np.ndarray, kind: Kind) -> float:
+    """The rate that a P shows, NaN where it is too near to singular to say."""
+    try:
+        return rate_of(matrices, P, kind)
+    except linalg.LinAlgError:
+        return math.nan
+
+
+def best_function(
+    matrices: np.ndarray, kind: Kind, solver: Solver, goal: float | None
+) -> tuple[np.ndarray, float]:  # fmt: skip
+    """The best P that trials find from the identity on, and the rate that it shows."""
+    best = np.eye(matrices.shape[1])
+    rate = rate_of(matrices, best, kind)
+    program = MarginProgram(matrices, kind, solver)
+    tried = 0
+    for _ in range(60):
+        if tried == len(AHEAD) or (goal is not None and (rate <= goal if kind == "discrete" else rate >= goal)):
+            break
+        # Where the margin has become as small as the solver's tolerance, it may still find better ones further ahead.
+        P = program.solve(rate * (1 - AHEAD[tried]) if kind == "discrete" else rate + AHEAD[tried])
+        found = math.nan if P is None else shown_by(matrices, P, kind)
+        better = found < rate * (1 - 1e-6) if kind == "discrete" else found > rate + 1e-6
+        if P is not None and better:
+            best, rate, tried = P, found, 0
+        else:
+            tried += 1
+    return best, rate
+
+
 def common_lyapunov(
     matrices: Any, *, kind: Kind = "discrete", target: float | None = None, solver: Solver = "CLARABEL",
     refine: bool = True,
@@ -114,24 +147,18 @@ def common_lyapunov(
     m, n = len(A), A.shape[1]
     scale = max(float(np.linalg.norm(M, 2)) for M in A) or 1.0
     scaled = A / scale
-    best, rate = np.eye(n), rate_of(scaled, np.eye(n), kind)
-    program = MarginProgram(scaled, kind, solver)
     goal = None if target is None else target / scale
-    for _ in range(40):
-        if goal is not None and (rate <= goal if kind == "discrete" else rate >= goal):
+    best, rate = np.eye(n), rate_of(scaled, np.eye(n), kind)
+    for _ in range(REBASINGS):
+        # In the basis of the best P so far the next one is near to round, whatever basis the matrices came in.
+        S = np.linalg.cholesky(best).T
+        P, found = best_function(S @ scaled @ np.linalg.inv(S), kind, solver, goal)
+        P = S.T @ P @ S
+        found = shown_by(scaled, (P + P.T) / 2, kind)
+        better = found < rate * (1 - 1e-5) if kind == "discrete" else found > rate + 1e-5
+        if not better or np.linalg.cond(P) > ROUND_ENOUGH:
             break
-        trial = rate * (1 - 1e-7) if kind == "discrete" else rate + 1e-7
-        P = program.solve(trial)
-        if P is None:
-            break
-        try:
-            found = rate_of(scaled, P, kind)
-        except linalg.LinAlgError:
-            break
-        better = found < rate * (1 - 1e-8) if kind == "discrete" else found > rate + 1e-8
-        if not better:
-            break
-        best, rate = P, found
+        best, rate = (P + P.T) / 2, found
     if refine:
         loose = rate * (1 + 1e-3) if kind == "discrete" else rate - 1e-3 * max(abs(rate), 1e-3)
         if goal is not None:

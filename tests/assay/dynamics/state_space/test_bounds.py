@@ -130,7 +130,7 @@ def test_a_long_scan_of_an_exact_hold_stays_under_its_bound():
     assert (np.abs(h) <= (1 + 1e-12) / rates).all() and (h[-1] * rates > 0.999).all()
 
 
-@given(SEEDS, st.sampled_from(METHODS))
+@given(seed=SEEDS, method=st.sampled_from(METHODS))
 @SMALL
 def test_the_scan_the_loop_and_the_closed_form_agree(seed, method, tmp_path_factory):
     layer = random_layer(tmp_path_factory.mktemp("m"), seed % 5)
@@ -185,7 +185,7 @@ def test_constants_by_hand(tmp_path):
     assert found.C_max[0].tolist() == pytest.approx([x[0] + x[1]], rel=1e-8)
     soft = [math.log1p(math.exp(v)) for v in (x[0] - 1, low - 1, 0.0)]
     assert found.dt_max.tolist() == pytest.approx([soft[0], soft[2]], rel=1e-8)
-    assert found.dt_min.tolist() == pytest.approx([soft[1], soft[2]], rel=1e-8)
+    assert found.dt_min.tolist() == pytest.approx([soft[1], soft[2]], rel=1e-7)  # rounded outward
     gate = float(silu(torch.tensor(root, dtype=torch.float64)))  # row (1, 0): ±√2
     assert found.z_max.tolist() == pytest.approx([gate, 0.0], rel=1e-8, abs=1e-8)
     drive = [2 * x[1] * x[0], 2 * x[1] * x[1]]
@@ -211,9 +211,6 @@ def test_interval_arithmetic_holds_what_it_bounds(seed):
     assert (y >= low).all() and (y <= high).all()
     corner = torch.where(W > 0, ends[1], ends[0])
     assert torch.allclose((W * corner).sum(1) + bias, high, rtol=1e-7)
-
-
-SHAPES = {"mamba": {}, "wide": {"width": 32, "states": 8}}
 
 
 @pytest.mark.parametrize("seed", range(4))

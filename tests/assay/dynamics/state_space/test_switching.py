@@ -127,10 +127,12 @@ def test_a_certified_system_keeps_its_promise_on_its_trajectories(seed):
 @settings(max_examples=10, deadline=None)
 def test_a_change_of_basis_changes_the_function_and_not_the_rate(seed):
     A = drawn(seed, 3, 2, 0.6)
-    T = np.random.default_rng(seed + 1).normal(size=(3, 3)) + 3 * np.eye(3)
+    T = np.random.default_rng(seed + 1).normal(size=(3, 3)) / 4 + np.eye(3)
     inverse = np.linalg.inv(T)
     one, other = common_lyapunov(A, refine=False), common_lyapunov(T @ A @ inverse, refine=False)
-    assert one.rate == pytest.approx(other.rate, rel=2e-3)
+    if np.linalg.cond(T) > 20:
+        return  # P may then be flatter than is looked for
+    assert one.rate == pytest.approx(other.rate, rel=1e-3)
     P = inverse.T @ one.P @ inverse
     assert rate_of(T @ A @ inverse, (P + P.T) / 2, "discrete") == pytest.approx(one.rate, rel=1e-5)
 

@@ -34,7 +34,7 @@ def test_training_that_was_stopped_ends_as_one_that_was_not(tmp_path):
 
 
 def test_training_learns():
-    model, log = train_copying(replace(SMALL, task=CopyingTask(4, 1, 2), steps=60, batch=32, every=20, rate=1e-2))
+    model, log = train_copying(replace(SMALL, task=CopyingTask(8, 1, 4), steps=60, batch=32, every=20, rate=1e-2, enough=2.0))
     assert log[-1].loss < 0.8 * log[0].loss and not model.training
 
 
