@@ -29,7 +29,7 @@ from assay.dynamics.state_space.layer import Driven, SSMLayer
 from assay.dynamics.state_space.lpv_file import LPVSystem, read_lpv
 from assay.dynamics.state_space.lyapunov import Certificate, common_lyapunov, l2_gain
 from assay.dynamics.state_space.lyapunov_check import product_exceeds_one, verify_certificate
-from assay.dynamics.state_space.mamba import Mamba, MambaShape
+from assay.dynamics.state_space.mamba import Mamba, MambaShape, write_mamba
 from assay.dynamics.state_space.ranges import silu_range, softplus_bounds, zoh_ratio
 from assay.dynamics.state_space.reading import SSMPlace, SSMStack, find_ssm, load_ssm, read_ssm_layer
 from assay.dynamics.state_space.recurrence import Scanned, channel_states, last_state, scan_layer
@@ -64,5 +64,5 @@ __all__ = [
     "load_ssm", "lyapunov_exponents", "merge", "observe", "pair_has_lyapunov", "product_exceeds_one",
     "quarter_turn_pair", "random_inputs", "read_lpv", "read_ssm_layer", "robustness_bound", "scan_layer",
     "silu_range", "softplus_bounds", "state_terms", "train_copying", "transpose_pair", "verify_certificate",
-    "vocabulary_inputs", "watch", "zoh_ratio",
+    "vocabulary_inputs", "watch", "write_mamba", "zoh_ratio",
 ]  # fmt: skip

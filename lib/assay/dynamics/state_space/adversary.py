@@ -42,7 +42,9 @@ class Admissible:
         if layer.gain is not None:
             return cls(layer, math.sqrt(layer.width))
         if input_radius is None or not input_radius > 0:
-            raise ValueError(f"input_radius: got {input_radius}; expected a length above 0, for {layer.name} has no norm.")
+            raise ValueError(
+                f"input_radius: got {input_radius}; expected a length above 0, for {layer.name} has no norm."
+            )
         return cls(layer, float(input_radius))
 
     def project(self, n: Tensor) -> Tensor:

@@ -39,7 +39,9 @@ def given(layer: SSMLayer, inputs: Tensor) -> Tensor:
         ValueError: another shape, nothing at all, or an entry that is not finite.
     """
     if inputs.dim() != 3 or inputs.shape[2] != layer.width or 0 in inputs.shape:
-        raise ValueError(f"inputs: got shape {tuple(inputs.shape)}; expected (batch, length, {layer.width}), not empty.")
+        raise ValueError(
+            f"inputs: got shape {tuple(inputs.shape)}; expected (batch, length, {layer.width}), not empty."
+        )
     if not bool(torch.isfinite(inputs).all()):
         raise ValueError("inputs: hold NaN or infinity; expected finite numbers.")
     return inputs.double()
@@ -146,7 +148,9 @@ def check_violations(layer: SSMLayer, inputs: Tensor | Seen, bound: Bound) -> Vi
     for name, measured, allowed in pairs:
         count += int((measured > allowed).sum())
         # A weight of zero makes both zero: nothing is measured, nothing is allowed, nothing is wrong.
-        ratio = torch.where(allowed > 0, measured / allowed.clamp(min=1e-300), torch.where(measured > 0, torch.inf, 0.0))
+        ratio = torch.where(
+            allowed > 0, measured / allowed.clamp(min=1e-300), torch.where(measured > 0, torch.inf, 0.0)
+        )
         at = int(ratio.argmax())
         place = divmod(at, ratio.shape[1]) if ratio.dim() == 2 else (at, -1)
         if float(ratio.flatten()[at]) > worst[0]:

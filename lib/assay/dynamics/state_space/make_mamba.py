@@ -16,21 +16,13 @@ from pathlib import Path
 
 import torch
 
-from assay.checkpoints.safetensors_writing import write_safetensors
 from assay.dynamics.state_space.copying_training import CopyingRun, Logged, answer_accuracy, train_copying
-from assay.dynamics.state_space.mamba import Mamba
+from assay.dynamics.state_space.mamba import write_mamba
 
-__all__ = ["MAMBA_FOLDER", "write_mamba"]
+__all__ = ["MAMBA_FOLDER"]
 
 MAMBA_FOLDER = Path(__file__).parents[2] / "data" / "samples" / "ssm_stability"
 COMMAND = "python -m assay.dynamics.state_space.make_mamba --state FILE"
-
-
-def write_mamba(model: Mamba, folder: Path) -> None:
-    """Keep a model as the transformers library would: `config.json` and `model.safetensors`, float32."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_safetensors(folder / "model.safetensors", model.state_dict())
-    (folder / "config.json").write_text(json.dumps(model.shape.config(), indent=2) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

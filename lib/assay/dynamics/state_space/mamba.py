@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from assay.checkpoints.safetensors_writing import write_safetensors
 from assay.kernels import selective_scan
 
-__all__ = ["Mamba", "MambaShape"]
+__all__ = ["Mamba", "MambaShape", "write_mamba"]
 
 EPSILON = 1e-5
 
@@ -146,3 +149,10 @@ class Mamba(nn.Module):
         for block in self.backbone["layers"]:  # type: ignore[union-attr]
             h = block(h)
         return self.lm_head(self.backbone["norm_f"](h))
+
+
+def write_mamba(model: Mamba, folder: Path) -> None:
+    """Keep a model as the transformers library would: `config.json` and `model.safetensors`, float32."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_safetensors(folder / "model.safetensors", model.state_dict())
+    (folder / "config.json").write_text(json.dumps(model.shape.config(), indent=2) + "\n", encoding="utf-8")

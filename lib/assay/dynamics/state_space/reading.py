@@ -90,7 +90,10 @@ def find_ssm(source: Path | str | Checkpoint) -> SSMStack:
         bias = norm.removesuffix("weight") + "bias" if norm else ""
         places.append(
             SSMPlace(
-                f"{label}.{prefix}" if prefix else label, layer.index, own, norm,
+                f"{label}.{prefix}" if prefix else label,
+                layer.index,
+                own,
+                norm,
                 bias if bias in layer.names.values() else "",
             )  # fmt: skip
         )

@@ -140,7 +140,9 @@ def test_the_scan_the_loop_and_the_closed_form_agree(seed, method, tmp_path_fact
     d, n = seed % layer.channels, seed % layer.states
     v = (driven.B[:, :, 0, n] * driven.x[..., d])[..., None]
     for b in range(2):
-        h = channel_states(v[b].numpy(), driven.delta[b, :, d].numpy(), layer.rates[d, n : n + 1].numpy(), method=method)
+        h = channel_states(
+            v[b].numpy(), driven.delta[b, :, d].numpy(), layer.rates[d, n : n + 1].numpy(), method=method
+        )
         assert float(scanned.state[b, d, n]) == pytest.approx(h[-1, 0], rel=1e-9, abs=1e-14)
         assert float(scanned.peak[b, d, n]) == pytest.approx(np.abs(h).max(), rel=1e-9, abs=1e-14)
     closed = last_state(v[..., 0], driven.delta[..., d], layer.rates[d, n].expand(2), method)
@@ -203,7 +205,10 @@ def test_constants_by_hand(tmp_path):
 @SMALL
 def test_interval_arithmetic_holds_what_it_bounds(seed):
     draw = generator(seed)
-    W, bias = torch.randn(5, 7, dtype=torch.float64, generator=draw), torch.randn(5, dtype=torch.float64, generator=draw)
+    W, bias = (
+        torch.randn(5, 7, dtype=torch.float64, generator=draw),
+        torch.randn(5, dtype=torch.float64, generator=draw),
+    )
     ends = torch.randn(2, 7, dtype=torch.float64, generator=draw).sort(0).values
     low, high = linear_range(W, ends[0], ends[1], bias)
     x = ends[0] + torch.rand(200, 7, dtype=torch.float64, generator=draw) * (ends[1] - ends[0])

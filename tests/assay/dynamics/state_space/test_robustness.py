@@ -109,7 +109,9 @@ def test_a_changed_layer_stays_within_both_bounds(kind, method, tmp_path):
                 v = (driven.B[b, :, 0] * driven.x[b, :, d, None]).numpy()
                 h = channel_states(v, driven.delta[b, :, d].numpy(), layer.rates[d].numpy(), method=method)
                 states.append(h)
-                outputs.append((h * driven.C[b, :, 0].numpy()).sum(1) + float(layer.skip[d]) * driven.x[b, :, d].numpy())
+                outputs.append(
+                    (h * driven.C[b, :, 0].numpy()).sum(1) + float(layer.skip[d]) * driven.x[b, :, d].numpy()
+                )
             error, out = np.abs(states[1] - states[0]), np.abs(outputs[1] - outputs[0])
             if kind not in ("C",):
                 assert error.max() > 0

@@ -10,7 +10,9 @@ from assay.checkpoints import open as open_checkpoint
 from assay.data import model_file
 from assay.dynamics.state_space import CopyingRun, CopyingTask, Mamba, MambaShape, answer_accuracy, train_copying
 
-SMALL = CopyingRun(shape=MambaShape(width=16, layers=1, states=4), task=CopyingTask(16, 2, 6), steps=6, batch=4, every=2)
+SMALL = CopyingRun(
+    shape=MambaShape(width=16, layers=1, states=4), task=CopyingTask(16, 2, 6), steps=6, batch=4, every=2
+)
 
 
 def test_answers_are_the_remembered_tokens_in_order():
@@ -34,7 +36,9 @@ def test_training_that_was_stopped_ends_as_one_that_was_not(tmp_path):
 
 
 def test_training_learns():
-    model, log = train_copying(replace(SMALL, task=CopyingTask(8, 1, 4), steps=60, batch=32, every=20, rate=1e-2, enough=2.0))
+    model, log = train_copying(
+        replace(SMALL, task=CopyingTask(8, 1, 4), steps=60, batch=32, every=20, rate=1e-2, enough=2.0)
+    )
     assert log[-1].loss < 0.8 * log[0].loss and not model.training
 
 

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import math
+import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,13 +32,14 @@ from assay.dynamics.state_space import (
     check_violations,
     hand_made_inputs,
     interval_constants,
-    layers_of,
+    load_ssm,
     merge,
     observe,
     random_inputs,
     robustness_bound,
     scan_layer,
     train_copying,
+    write_mamba,
 )
 from workbench.studies.dynamics.ssm_stability.controls import study
 from workbench.studies.dynamics.ssm_stability.survey import LayerSurvey, Survey
@@ -255,7 +258,9 @@ def trained(run: Run, item: dict[str, Any]) -> dict[str, Any]:
     every = max(1, min(100, training // 10))
     settings = CopyingRun(steps=training, seed=seed, batch=batch, every=every)
     model, log = train_copying(settings, progress=lambda steps: run.progress(steps, f"seed {seed}"))
-    layers = layers_of(model.state_dict())
+    with tempfile.TemporaryDirectory() as folder:
+        write_mamba(model, Path(folder))
+        layers = load_ssm(folder)
     tokens, _ = settings.task.draw(8, torch.Generator().manual_seed(99))
     with torch.no_grad():
         h = model.backbone["embeddings"](tokens).double()

@@ -87,9 +87,7 @@ def synthetic_errors(
             moved = size * sign[:, None] * (1.0 if change == "B" else B)
             other = (B + moved) * x[:, None]
         steps = [step_scale * np.logaddexp(0, pre), step_scale * np.logaddexp(0, pre + p)]
-        h, changed = (
-            channel_states(w, s, rates, method=method) for w, s in ((v, steps[0]), (other, steps[1]))
-        )
+        h, changed = (channel_states(w, s, rates, method=method) for w, s in ((v, steps[0]), (other, steps[1])))
         gap = np.abs(changed - h)
         errors[i] = gap.max(1) if norm == "inf" else np.sqrt(np.square(gap).sum(1))
         own = {"h": np.abs(h).max(0), "v": np.abs(v).max(0), "dt": max(s.max() for s in steps), "dv": np.abs(other - v).max(0),
@@ -110,9 +108,7 @@ def synthetic_errors(
         worst[form] = max(float((run["gap"] / np.maximum(bound, 1e-300)).max()) for run in runs)
         parts = (np.broadcast_to(injection.numpy(), (length, len(rates))), grows * selectivity.numpy())
         which = int(np.argmax(bound[-1]))
-        terms[form] = tuple(
-            (q[at, which] if norm == "inf" else np.sqrt(np.square(q[at]).sum(1))) for q in parts
-        )
+        terms[form] = tuple((q[at, which] if norm == "inf" else np.sqrt(np.square(q[at]).sum(1))) for q in parts)
     where = crossover(a, h_max, v_max, dt, p_max, method) / step_scale
     running = np.maximum.accumulate(errors, axis=1)[:, at]
     return Errors(

@@ -71,7 +71,9 @@ def reached(survey: LayerSurvey, method: str, result: Result | None) -> np.ndarr
     "Bounds over what was reached", tab="Channels", selects={"customdata": "channel"},
     equation=r"|h_t| \le \frac{\rho(\Delta_{\max} a)}{a}\,\sup|B x|,\qquad \rho(z) = \frac{z}{1 - e^{-z}}",
 )  # fmt: skip
-def channels(chosen: LayerSurvey, grade: str, method: str, vocabulary: bool, channel: int, attack: Result | None) -> Figure:
+def channels(
+    chosen: LayerSurvey, grade: str, method: str, vocabulary: bool, channel: int, attack: Result | None
+) -> Figure:
     """The largest state of every channel: certified, given the data, and what data and an adversary reached."""
     top = {g: chosen.bound(g, method, vocabulary).h_max.amax(1).numpy() for g in GRADE_WORDS}
     order = np.argsort(-top["a-priori"])
@@ -250,7 +252,11 @@ def decay_map(survey: Survey) -> Figure:
     )
 
 
-@study.view("How far a change can reach", tab="Reach", equation=r"|dy_t| \le \sum_n \left(C\,|dh| + \delta_C h\right) + |D|\,\delta_x")
+@study.view(
+    "How far a change can reach",
+    tab="Reach",
+    equation=r"|dy_t| \le \sum_n \left(C\,|dh| + \delta_C h\right) + |D|\,\delta_x",
+)
 def reach(
     survey: Survey, change: str, size: float, length: int, method: str, grade: str, perturb: Result | None
 ) -> pd.DataFrame:
@@ -352,7 +358,9 @@ def covered(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabu
         lines.append("Not a certificate off these maxima." if grade == "conditional" else "Not a certificate.")
     lines.append(COVERED.format(norm=norm, sum=f"length {digits(total)} added at most", loop=LOOP))
     if survey.skipped:
-        shown = ", ".join(survey.skipped[:8]) + (f" and {len(survey.skipped) - 8} more" if len(survey.skipped) > 8 else "")
+        shown = ", ".join(survey.skipped[:8]) + (
+            f" and {len(survey.skipped) - 8} more" if len(survey.skipped) > 8 else ""
+        )
         lines.append(f"Left out: {shown}.")
     lines += [f"- {note}" for note in survey.notes[:12]]
     return "\n\n".join(lines)

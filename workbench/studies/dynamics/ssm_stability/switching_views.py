@@ -298,6 +298,8 @@ def sizes(certify: Result | None) -> pd.DataFrame | str:
         found[name] = [float(f"{v:.4g}") for v in found[name]]
     found["took"] = [f"{t:.2f} s" for t in rows["took"]]
     good = int((rows["status"] == "CERTIFIED").sum())
-    found.attrs["title"] = f"{good} of {len(rows)} systems are certified, the largest of {int(rows['states'].max())} states"
+    found.attrs["title"] = (
+        f"{good} of {len(rows)} systems are certified, the largest of {int(rows['states'].max())} states"
+    )
     found.attrs["subtitle"] = "Rate: a step where discrete, per unit of time where continuous. Known: by the identity."
     return found
