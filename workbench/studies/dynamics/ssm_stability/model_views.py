@@ -364,3 +364,27 @@ def covered(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabu
         lines.append(f"Left out: {shown}.")
     lines += [f"- {note}" for note in survey.notes[:12]]
     return "\n\n".join(lines)
+
+
+@study.picture
+def picture(survey: Survey) -> str:
+    """Bounds of the last layer's channels as a step in cobalt, what inputs reach as dots below it."""
+    layer = survey.layers[-1]
+    top = layer.bound("a-priori", "euler").h_max.amax(1).numpy()
+    hard = layer.attacked["euler"].h_max.amax(1).numpy()
+    order = np.argsort(-top)[:: max(1, len(top) // 44)]
+    low, high = np.log10(max(float(hard.min()), TINY)), np.log10(float(top.max()))
+
+    def place(i: int, value: float) -> tuple[float, float]:
+        return 20 + 260 * i / max(1, len(order) - 1), 98 - 84 * (np.log10(max(value, TINY)) - low) / (high - low)
+
+    steps = [place(i, float(top[d])) for i, d in enumerate(order)]
+    line = "".join(f"{'M' if i == 0 else 'L'}{x:.1f} {y:.1f}" for i, (x, y) in enumerate(steps))
+    dots = "".join(
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.4" fill="var(--as-ref-soft, #ccd3d3)"/>'
+        for x, y in (place(i, float(hard[d])) for i, d in enumerate(order))
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 112">{dots}'
+        f'<path d="{line}" fill="none" stroke="var(--as-accent, #2a4bd0)" stroke-width="3"/></svg>\n'
+    )
