@@ -103,7 +103,8 @@ def show(
         write_json(study.schema(), "-")
         return
     out = Console(highlight=False)
-    out.print(f"[bold]{study.question}[/bold]\n{study.paper.title} · {study.paper.venue} · {study.paper.url}\n")
+    link = f" · {study.paper.url}" if study.paper.url else ""
+    out.print(f"[bold]{study.question}[/bold]\n{study.paper.title} · {study.paper.venue}{link}\n")
     grid = Grid(title="Controls", title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name in ("name", "default", "expected", "what it is"):
         grid.add_column(name, overflow="fold")

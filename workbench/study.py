@@ -76,17 +76,17 @@ class StudyError(TypeError):
 
 @dataclass(frozen=True)
 class Paper:
-    """The paper that a study tests: title, authors as one line, venue, arXiv number."""
+    """The paper that a study tests: title, authors as one line, venue, and its arXiv number where it has one."""
 
     title: str
-    arxiv: str
+    arxiv: str = ""
     authors: str = ""
     venue: str = "ICML 2026"
 
     @property
     def url(self) -> str:
-        """Where the paper can be read."""
-        return f"https://arxiv.org/abs/{self.arxiv}"
+        """Where the paper can be read; empty for one without an arXiv number."""
+        return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else ""
 
 
 @dataclass(frozen=True)

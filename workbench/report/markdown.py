@@ -148,7 +148,8 @@ def markdown_of(document: Document) -> list[str]:
     lines = [f"# {document.title}"]
     if paper := document.paper:
         authors = f"{paper.authors}, " if paper.authors else ""
-        lines.append(f"On: {authors}*{paper.title}*, {paper.venue}, [arXiv {paper.arxiv}]({paper.url})")
+        link = f", [arXiv {paper.arxiv}]({paper.url})" if paper.arxiv else ""
+        lines.append(f"On: {authors}*{paper.title}*, {paper.venue}{link}")
     if document.provenance:
         lines.append(" · ".join(f"{name} {text}" for name, text in document.provenance.items()))
     if document.judgements:

@@ -291,11 +291,15 @@ def study_page(slug: str = "") -> pn.Template:
         pn.state.on_session_destroyed(lambda _: face.close())
     paper = study.paper
     authors = f" · {escape(paper.authors)}, {escape(paper.venue)}" if paper.authors else f" · {escape(paper.venue)}"
+    link = ""
+    if paper.arxiv:
+        number = f"arXiv\N{NO-BREAK SPACE}{escape(paper.arxiv)}"
+        link = f' · <a href="{escape(paper.url)}" rel="noreferrer">{number}</a>'
     head = (
         f'<header class="st-head"><div><p class="crumb"><a href="gallery">Studies</a> / '
         f"{escape(study.family.capitalize())}</p><h1>{escape(study.question)}</h1>"
-        f'<p class="paper">{escape(paper.title)}{authors} · <a href="{escape(paper.url)}" rel="noreferrer">'
-        f'arXiv\N{NO-BREAK SPACE}{escape(paper.arxiv)}</a></p></div><div class="st-acts" id="as-acts"></div></header>'
+        f'<p class="paper">{escape(paper.title)}{authors}{link}</p></div>'
+        f'<div class="st-acts" id="as-acts"></div></header>'
     )
     main = f'{head}<div id="as-study" class="st-grid" aria-busy="true"></div>'
     return page(f"{study.question} – Assay", main, face.wire)
