@@ -1,4 +1,4 @@
-"""Stability of selective state-space layers: certificates from weights, checked, and adversaries that try to break them.
+"""Stability of selective state-space layers: certificates from weights, checked, and adversaries that try to break one.
 
 Arrays and tensors in float64. A bound says what it rests on; `a-priori` ones hold for every input that a layer's norm
 lets through, `conditional` ones for inputs that stay inside calibrated maxima.

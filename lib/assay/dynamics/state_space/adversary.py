@@ -160,7 +160,7 @@ def adversarial_changes(
     space: Admissible, inputs: Tensor, targets: Sequence[Target], size: float, *, steps: int = 30,
     generator: torch.Generator, method: Method = "euler",
 ) -> Tensor:  # fmt: skip
-    """Changed inputs, each token moved by a length of at most `size` after the norm, whose last target state moves most.
+    """Changed inputs, each token moved by at most `size` after the norm, whose last target state moves most.
 
     Args:
         inputs: (batch, length, d), one target each.

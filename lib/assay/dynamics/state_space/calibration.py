@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -96,9 +96,10 @@ def calibrate(layer: SSMLayer, inputs: Tensor) -> Constants:
     constants = observe(layer, inputs).constants
     tokens = inputs.shape[0] * inputs.shape[1]
     said = f"inputs that stay inside the maxima of {tokens:,} calibration tokens, which is checked as they run"
+    rests = (f"one layer, {layer.name}; any length; initial state 0", said)
     return Constants(
-        "conditional", *(getattr(constants, n) for n in ("x_max", "v_max", "B_max", "C_max", "dt_min", "dt_max")),
-        constants.z_max, (f"one layer, {layer.name}; any length; initial state 0", said),
+        "conditional", constants.x_max, constants.v_max, constants.B_max, constants.C_max, constants.dt_min,
+        constants.dt_max, constants.z_max, rests,
     ).widened()  # fmt: skip
 
 
@@ -144,7 +145,7 @@ def check_violations(layer: SSMLayer, inputs: Tensor | Seen, bound: Bound) -> Vi
     pairs = (
         ("h", found.h_max, bound.h_max), ("y", found.y_max, bound.y_max), ("block output", found.out_max, bound.out_max)
     )  # fmt: skip
-    count, worst = 0, (-1.0, "h", 0, -1, 0.0, 0.0)
+    count, worst = 0, Violations(found.samples, 0, -1.0, "h", 0, -1, 0.0, 0.0)
     for name, measured, allowed in pairs:
         count += int((measured > allowed).sum())
         # A weight of zero makes both zero: nothing is measured, nothing is allowed, nothing is wrong.
@@ -153,10 +154,11 @@ def check_violations(layer: SSMLayer, inputs: Tensor | Seen, bound: Bound) -> Vi
         )
         at = int(ratio.argmax())
         place = divmod(at, ratio.shape[1]) if ratio.dim() == 2 else (at, -1)
-        if float(ratio.flatten()[at]) > worst[0]:
-            worst = (float(ratio.flatten()[at]), name, *place, float(measured.flatten()[at]),
-                     float(allowed.flatten()[at]))  # fmt: skip
-    return Violations(found.samples, count, *worst)
+        highest = float(ratio.flatten()[at])
+        if highest > worst.worst:
+            own = (float(measured.flatten()[at]), float(allowed.flatten()[at]))
+            worst = Violations(found.samples, 0, highest, name, *place, *own)
+    return replace(worst, violations=count)
 
 
 @dataclass(frozen=True)

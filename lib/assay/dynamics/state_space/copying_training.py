@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ class CopyingRun:
         every: steps between two tests.
     """
 
-    shape: MambaShape = MambaShape()
-    task: CopyingTask = CopyingTask()
+    shape: MambaShape = field(default_factory=MambaShape)
+    task: CopyingTask = field(default_factory=CopyingTask)
     steps: int = 3000
     batch: int = 32
     rate: float = 2e-3

@@ -66,7 +66,7 @@ def joint_spectral_radius(
             raise ValueError("P: is not positive definite; expected a matrix of a quadratic norm.") from None
         norm_of = S @ A @ np.linalg.inv(S)
     products, words, least = np.eye(n)[None], np.zeros((1, 0), dtype=np.int64), np.full(1, np.inf)
-    lower, word, pruned, looked, whole = 0.0, (0,), 0.0, 0, True
+    lower, word, pruned, looked, whole, length = 0.0, (0,), 0.0, 0, True, 0
     for length in range(1, max_length + 1):
         # A change of basis keeps spectral radii, so products are made in that of the norm alone.
         made = (norm_of[None] @ products[:, None]).reshape(-1, n, n)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -179,9 +178,9 @@ def checked(A: np.ndarray, P: np.ndarray, rate: float, kind: Kind, m: int) -> Ce
     margin, shown = -math.inf, rate
     for slack in SLACKS:
         shown = rate * (1 + slack) + 1e-300 if kind == "discrete" else rate - slack * max(abs(rate), 1e-6)
-        margin = verify_certificate(A, P, shown, kind=kind)
+        margin = verify_certificate(list(A), P, shown, kind=kind)
         if margin > 0 and exact:
-            margin = verify_certificate(A, P, shown, kind=kind, exact=True)
+            margin = verify_certificate(list(A), P, shown, kind=kind, exact=True)
         if margin > 0:
             break
     holds = margin > 0 and (shown < 1 if kind == "discrete" else shown > 0)
@@ -198,13 +197,13 @@ def checked(A: np.ndarray, P: np.ndarray, rate: float, kind: Kind, m: int) -> Ce
 
 def solved(problem: Any, solver: Solver) -> bool:
     """Whether a program gave numbers at all; whether they are good is for the check to say."""
-    import cvxpy
+    from cvxpy.error import SolverError
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "solution may be inaccurate": it is checked
         try:
             problem.solve(solver=solver)
-        except (cvxpy.error.SolverError, ValueError, ArithmeticError):
+        except (SolverError, ValueError, ArithmeticError):
             return False
     return problem.status in ("optimal", "optimal_inaccurate")
 
@@ -216,7 +215,8 @@ class MarginProgram:
         import cvxpy as cp
 
         n = matrices.shape[1]
-        self.kind, self.solver = kind, solver
+        self.kind = kind
+        self.solver: Solver = solver
         self.P = cp.Variable((n, n), symmetric=True)
         self.weight = cp.Parameter()
         t = cp.Variable()

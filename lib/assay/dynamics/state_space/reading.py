@@ -95,7 +95,7 @@ def find_ssm(source: Path | str | Checkpoint) -> SSMStack:
                 own,
                 norm,
                 bias if bias in layer.names.values() else "",
-            )  # fmt: skip
+            )
         )
         # A block of Jamba holds a feed-forward part beside its mixer.
         if any("feed_forward" in inner or inner.startswith("mlp.") for inner in layer.names):

@@ -1,7 +1,7 @@
 """The state of a selective scan step by step, in float64: the ground truth of certificates, with either discretisation.
 
-The fused kernel of `assay.kernels` computes the public code's form, Δ B x, without a trajectory. Here are an exact hold,
-(1 - e^(-Δa))/a B x, over whole layers, and the trajectory of one channel in both forms.
+The fused kernel of `assay.kernels` computes the public code's form, Δ B x, without a trajectory. Here are an exact
+hold, (1 - e^(-Δa))/a B x, over whole layers, and the trajectory of one channel in both forms.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def scan_layer(layer: SSMLayer, driven: Driven, method: Method = "euler") -> Sca
         y = np.empty((batch, length, D))
         state, peak = np.zeros((2, batch, D, layer.states))
         parts = (driven.x, driven.delta, layer.rates, driven.B, driven.C, layer.skip)
-        arrays = [np.ascontiguousarray(p.detach().numpy()) for p in parts]
-        _hold(*arrays, group.numpy(), state, y, peak)
+        x, delta, rates, B, C, skip = (np.ascontiguousarray(p.detach().numpy()) for p in parts)
+        _hold(x, delta, rates, B, C, skip, group.numpy(), state, y, peak)
         return Scanned(*(torch.from_numpy(a) for a in (y, state, peak)))
     parts = []
     for g in range(layer.groups):

@@ -29,8 +29,8 @@ class CopyingTask:
     def __post_init__(self) -> None:
         if self.vocabulary < 3 or not 1 <= self.remembered <= self.context:
             raise ValueError(
-                f"task: got {self.vocabulary} tokens, {self.remembered} to copy from {self.context} places; expected at "
-                "least 3 tokens, and no more to copy than places."
+                f"task: got {self.vocabulary} tokens, {self.remembered} to copy from {self.context} places; expected "
+                "at least 3 tokens, and no more to copy than places."
             )
 
     @property

@@ -1,4 +1,4 @@
-"""Layers of every layout give what the transformers library's own mixers give, and what is wrong is said in a sentence."""
+"""Layers of every layout give what the transformers library's mixers give, and what is wrong is said in a sentence."""
 
 import json
 import re
