@@ -1,4 +1,4 @@
-// Views: frames, figures, what is saved of them. Follows controls.js and figures.js in one module.
+// Views: frames, figures, what is saved of them. Follows handles.js and figures.js in one module.
 
 
 const frameHtml = (name, hero) => {
@@ -91,6 +91,7 @@ function showView(name) {
         for (const [key, control] of Object.entries(selects)) if (e.points[0][key] !== undefined) values[control] = e.points[0][key];
         if (Object.keys(values).length) set(values, Object.values(selects)[0]);
       });
+      wireHandles(plot, selects);
     }
   } else {
     place.innerHTML = view.html;
