@@ -158,6 +158,9 @@ def figure(
         margin["t"] = 76
     layout = merged(base, layout)
     layout["shapes"] = [shaped(shape, theme) for shape in layout.get("shapes") or ()]
+    for name, axis in layout.items():
+        if "axis" in name and "overlaying" in axis and "tickvals" not in axis:
+            layout[name] = {"tickmode": "auto", **axis}  # Plotly's own choice copies the other axis, to odd numbers
     return {"data": traces, "layout": layout}
 
 

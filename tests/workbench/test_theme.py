@@ -51,3 +51,11 @@ def test_a_title_is_put_in_for_an_export_alone():
 def test_an_unknown_theme_is_refused():
     with pytest.raises(ValueError, match="theme: got 'grey'"):
         figure({"data": []}, "grey")
+
+
+def test_an_axis_over_another_has_round_numbers_of_its_own():
+    content = {"data": [], "layout": {"yaxis2": {"overlaying": "y"}, "yaxis3": {"overlaying": "y", "tickvals": [1]}}}
+    layout = figure(content)["layout"]
+    assert layout["yaxis2"]["tickmode"] == "auto"
+    assert "tickmode" not in layout["yaxis3"]
+    assert content["layout"]["yaxis2"] == {"overlaying": "y"}
