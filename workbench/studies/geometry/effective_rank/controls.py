@@ -92,7 +92,7 @@ study.choice(
 )  # fmt: skip
 study.number(
     "row_share", 1.0, bounds=(0.01, 1.0), step=0.01, label="Rows measured", group="Model", rare=True,
-    doc="Share of the vocabulary, first ids first: in byte-pair encodings the bytes, then common tokens, rare ones last.",
+    doc="Share of the vocabulary, first ids first: in byte-pair encodings the bytes, then common tokens, rare last.",
 )  # fmt: skip
 study.flag(
     "unit_rows", False, label="Rows at length 1", group="Model", rare=True,
