@@ -80,5 +80,9 @@ CLAIMS = {
     "4a": {"holds": promised(0.9), "fails": promised(1.1), "inconclusive": promised(0.9, samples=10)},
     "4b": {"holds": flows(50), "fails": flows(40), "inconclusive": flows(20, total=20)},
     "5a": {"holds": attack(0.99), "fails": attack(1.01), "inconclusive": attack(0.99, samples=100)},
-    "5b": {"holds": attack(0.3, decades=0.5), "fails": attack(0.3), "inconclusive": attack(0.3, decades=0.5, channels=4)},
+    "5b": {
+        "holds": attack(0.3, decades=0.5),
+        "fails": attack(0.3),
+        "inconclusive": attack(0.3, decades=0.5, channels=4),
+    },
 }

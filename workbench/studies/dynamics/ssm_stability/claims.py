@@ -117,7 +117,8 @@ def uniform_bound(lengths: Result, perturb: Result) -> Evidence:
     parts += [float(own[name].max()) for name in ("over_uniform", "output_over")] if len(own) else []
     samples = int(drawn["samples"].sum()) + (int(own["samples"].sum()) if len(own) else 0)
     forgets = drawn[drawn["regime"] == "real"]
-    note = f"From {float(forgets['crossing'].max()):.3g} tokens on it is the smaller; {forgets['gap'].median():.0f}× at the end."
+    crossing, gap = float(forgets["crossing"].max()), float(forgets["gap"].median())
+    note = f"From {crossing:.3g} tokens on it is the smaller; {gap:.0f}× at the end."
     return Evidence.exact(max(parts), note, n=samples)
 
 
@@ -165,7 +166,8 @@ def constants_are_near(attack: Result) -> Evidence | NeedsScale:
     if rows.empty:
         return NeedsScale(NO_LAYERS)
     decades = np.log10(rows["certified"].to_numpy(float) / rows["reached"].to_numpy(float))
-    note = f"From {decades.min():.1f} to {decades.max():.1f} decades over {len(rows)} channels of {rows['layer'].nunique()} layers."
+    where = f"{len(rows)} channels of {rows['layer'].nunique()} layers"
+    note = f"From {decades.min():.1f} to {decades.max():.1f} decades over {where}."
     return Evidence.exact(float(np.median(decades)), note, n=len(rows))
 
 

@@ -1,4 +1,4 @@
-"""What can be moved: a model with its inputs, the grade of certificate, a change, a synthetic layer, a switching system."""
+"""What can be moved: a model with its inputs, the grade, a change, a synthetic layer, a switching system."""
 
 from __future__ import annotations
 

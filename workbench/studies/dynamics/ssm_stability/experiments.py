@@ -165,7 +165,7 @@ def changed_by(
         one = layer.layer.drive(u)
     two = changed(layer.layer, u, one, own, kind, size, space, steps, generator, method)
     uniform, each = (
-        robustness_bound(layer.layer, layer.alone, size, 1, form=form, kind=kind, method=method)  # type: ignore[arg-type]
+        robustness_bound(layer.layer, layer.alone, size, 1, form=form, kind=kind, method=method)
         for form in ("uniform", "linear")
     )
     top = np.zeros(4)
@@ -176,7 +176,7 @@ def changed_by(
         states, outputs = [], []
         for driven in (one, two):
             v = (driven.B[b, :, g] * driven.x[b, :, d, None]).numpy()
-            h = channel_states(v, driven.delta[b, :, d].numpy(), layer.layer.rates[d].numpy(), method=method)  # type: ignore[arg-type]
+            h = channel_states(v, driven.delta[b, :, d].numpy(), layer.layer.rates[d].numpy(), method=method)
             states.append(h)
             skip = float(layer.layer.skip[d])
             outputs.append((h * driven.C[b, :, g].numpy()).sum(1) + skip * driven.x[b, :, d].numpy())
@@ -208,7 +208,7 @@ def changed(
         return torch.randn(shape, dtype=torch.float64, generator=generator).sign()
 
     if kind == "input":
-        moved = adversarial_changes(space, u, own, size, steps=steps, generator=generator, method=method)  # type: ignore[arg-type]
+        moved = adversarial_changes(space, u, own, size, steps=steps, generator=generator, method=method)
         with torch.no_grad():
             return layer.drive(moved)
     if kind == "pre":

@@ -90,8 +90,10 @@ def synthetic_errors(
         h, changed = (channel_states(w, s, rates, method=method) for w, s in ((v, steps[0]), (other, steps[1])))
         gap = np.abs(changed - h)
         errors[i] = gap.max(1) if norm == "inf" else np.sqrt(np.square(gap).sum(1))
-        own = {"h": np.abs(h).max(0), "v": np.abs(v).max(0), "dt": max(s.max() for s in steps), "dv": np.abs(other - v).max(0),
-               "p": np.abs(p).max(), "gap": gap}  # fmt: skip
+        own: dict[str, Any] = {
+            "h": np.abs(h).max(0), "v": np.abs(v).max(0), "dt": max(s.max() for s in steps),
+            "dv": np.abs(other - v).max(0), "p": np.abs(p).max(), "gap": gap,
+        }  # fmt: skip
         runs.append(own)
         for name in ("h", "v", "dt", "dv", "p"):
             top[name] = np.maximum(top.get(name, 0.0), own[name])
@@ -180,11 +182,12 @@ def errors(
 
 @study.view(
     "Error over length", tab="Error and L",
-    equation=r"\rho\,\frac{\delta_v}{a} + L\,(a h + |v|)\,p \quad\text{and}\quad e^{p}(e^{p}-1)h + \frac{\rho}{a}\big(\delta_v + (e^{p}-1)|v|\big)",
+    equation=r"\rho\,\frac{\delta_v}{a} + L\,(a h + |v|)\,p \quad\text{and}\quad "
+    r"e^{p}(e^{p}-1)h + \frac{\rho}{a}\big(\delta_v + (e^{p}-1)|v|\big)",
 )  # fmt: skip
 def error_length(errors: Errors, change: str, size: float, length: int, lengths: Result | None) -> Figure:
     """What a change does to the states of a synthetic layer, under the linear bound and the one for any length."""
-    uniform, linear = (sum(errors.terms[f]) for f in ("uniform", "linear"))
+    uniform, linear = (np.add(*errors.terms[f]) for f in ("uniform", "linear"))
     if change == "C":
         return figure(
             [], "A change of C moves no state", "It moves the output alone: see Reach.",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from assay.dynamics.state_space import robustness_bound
+from assay.dynamics.state_space import Constants, robustness_bound
 from workbench.studies.dynamics.ssm_stability.controls import (
     CHANGE_WORDS,
     GRADE_WORDS,
@@ -268,7 +268,7 @@ def reach(
         row: dict[str, Any] = {"layer": layer.name}
         try:
             uniform, linear = (
-                robustness_bound(layer.layer, constants, size, length, form=form, kind=change, method=method)  # type: ignore[arg-type]
+                robustness_bound(layer.layer, constants, size, length, form=form, kind=change, method=method)
                 for form in ("uniform", "linear")
             )
         except ValueError as error:
@@ -281,7 +281,7 @@ def reach(
             "injection": three(uniform.injection.max()), "selectivity": three(uniform.selectivity.max()),
             "|dh| any length": three(uniform.total.max()), "|dh| linear in L": three(linear.total.max()),
             "|dy| any length": three(uniform.output.max()),
-            "verdict": "vacuous" if useless > 0.99 else f"{100 * useless:.0f} % vacuous" if useless else "bounds all states",
+            "verdict": vacuous_share(useless),
         }  # fmt: skip
         if perturb is not None and len(perturb.tables["changes"]):
             found = perturb["changes"]
@@ -301,6 +301,13 @@ def reach(
     return table
 
 
+def vacuous_share(share: float) -> str:
+    """In words, of the states of a layer."""
+    if share > 0.99:
+        return "vacuous"
+    return f"{100 * share:.0f} % vacuous" if share else "bounds all states"
+
+
 def three(value: Any) -> float:
     """Three digits."""
     return float(f"{float(value):.3g}")
@@ -318,8 +325,8 @@ def numbers(survey: Survey, chosen: LayerSurvey, method: str, vocabulary: bool) 
         Stat("channels × states", f"{layer.channels} × {layer.states}"),
         Stat("family", {"mamba": "Mamba", "mamba2": "Mamba-2"}[layer.family]),
         Stat("slowest rate", f"{float(layer.rates.min()):.3g}", f"per unit of Δ, channel {slow}"),
-        Stat("Δ from weights", f"{digits(float(constants.dt_min.min()))} to {digits(float(constants.dt_max.max()))}"),
-        Stat("Δ in the data", f"{digits(float(chosen.inside.dt_min.min()))} to {digits(float(chosen.inside.dt_max.max()))}"),
+        Stat("Δ from weights", range_of(constants)),
+        Stat("Δ in the data", range_of(chosen.inside)),
         Stat("largest |h| certified", digits(float(alone.h_max.max()))),
         Stat("largest |h| given data", digits(float(inside.h_max.max()))),
         Stat("half precision over it", digits(FP16 / float(inside.h_max.max())), "× given data"),
@@ -331,12 +338,17 @@ def numbers(survey: Survey, chosen: LayerSurvey, method: str, vocabulary: bool) 
     return found
 
 
+def range_of(constants: Constants) -> str:
+    """Of the steps."""
+    return f"{digits(float(constants.dt_min.min()))} to {digits(float(constants.dt_max.max()))}"
+
+
 COVERED = """
 | what | bounded from weights alone | needs |
 |---|---|---|
 | state h and output y of one layer | yes: any input, any length | {norm} |
 | block output | yes: last projection, y and gate | the same |
-| residual stream after all layers | finite, but a sum of all of them: {sum} | selective layers alone, a norm in front of each |
+| residual stream after all layers | finite, but a sum of all: {sum} | selective layers alone, a norm before each |
 | change of one layer’s input | yes, any length: **Reach** | size of the change after the norm |
 | change of the whole network’s input | no useful bound: products over layers explode | open in the paper too |
 | a switching system | where a common quadratic function is found | vertices that hold it |

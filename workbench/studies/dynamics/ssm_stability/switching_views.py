@@ -1,5 +1,8 @@
 """What is seen of a switching system: what its state does, what certifies it or refutes it."""
 
+# pandas' own types do not tell a column from a table
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportReturnType=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -70,7 +73,7 @@ def switching(system: str, vertices: Source | None, time: str, first: Rows, seco
 def judged(switching: System, products: int, solver: str, target: float) -> Judged:
     """Certified, refuted or open."""
     return judge_switching(
-        switching.A, kind=switching.kind, max_length=products, solver=solver, target=target or None  # type: ignore[arg-type]
+        switching.A, kind=switching.kind, max_length=products, solver=solver, target=target or None
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What is run without a model: one system sampled, errors over length, systems that switch, systems that are certified."""
+"""What is run without a model: one system sampled, errors over length, systems that switch or are certified."""
 
 # pandas' own types do not tell a column from a table
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
@@ -180,9 +180,11 @@ def switch(run: Run, pairs: int) -> None:
     for name, A in (("HiPPO-LegS, 4 states", legs_matrix(4)), ("a spiral", quarter_turn_pair()[0]),
                     ("diagonal, as in Mamba", -np.diag([0.5, 1.0, 8.0]))):  # fmt: skip
         run.row("shared", system=name, switchings=pairs, growth=shared_growth(A, rng, pairs))
-    for name, A, kind in (("two spirals", quarter_turn_pair(), "continuous"), ("a shear and its transpose",
-                                                                             transpose_pair(), "discrete")):  # fmt: skip
-        judged = judge_switching(A, kind=kind)  # type: ignore[arg-type]
+    for name, A, kind in (
+        ("two spirals", quarter_turn_pair(), "continuous"),
+        ("a shear and its transpose", transpose_pair(), "discrete"),
+    ):
+        judged = judge_switching(A, kind=kind)
         turn = judged.durations[0] if kind == "continuous" else 1.0
         alone = max(float(np.abs(np.linalg.eigvals(linalg.expm(M * turn) if kind == "continuous" else M)).max())
                     for M in A)  # fmt: skip
@@ -259,7 +261,7 @@ def certify(run: Run, largest: int, solver: str) -> None:
             ("gated delta rule", gated_delta_vertices(decay, keys, 1.8), "discrete", float(decay.max())),
         ):
             started = time.perf_counter()
-            found = common_lyapunov(A, kind=kind, solver=solver)  # type: ignore[arg-type]
+            found = common_lyapunov(A, kind=kind, solver=solver)
             run.row(
                 "systems", system=name, states=n, status=found.status, rate=found.rate, known=known, kappa=found.kappa,
                 margin=found.margin, took=time.perf_counter() - started,
