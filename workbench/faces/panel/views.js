@@ -84,6 +84,7 @@ function showView(name) {
     if (!plot) { place.innerHTML = '<div class="as-plot"></div>'; plot = place.firstElementChild; }
     const first = !plot.classList.contains("js-plotly-plot");
     drawFigure(frame, plot, view.figure, S.study.templates[view.theme]);
+    if (first) wireHandles(name, plot);
     const selects = S.study.views.find((v) => v.name === name).selects;
     if (first && Object.keys(selects).length) {
       plot.on("plotly_click", (e) => {

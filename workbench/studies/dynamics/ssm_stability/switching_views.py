@@ -27,10 +27,12 @@ from workbench.sources import Source
 from workbench.studies.dynamics.ssm_stability.controls import SYSTEMS, study
 from workbench.studies.dynamics.ssm_stability.model_views import Figure, axis, digits, figure, log_axis
 from workbench.study import Result, Stat
-from workbench.theme import styled
+from workbench.theme import handle, styled
 
 Rows = tuple[tuple[float, ...], ...]
 SHOWN_TURNS = 240  # steps of a trajectory in the portrait
+AT_ONCE = 3, 4  # states and matrices of a system that is judged while one looks; a larger one takes a run
+LATER = "With {} matrices of {} states this takes a run: “Judge the system at hand”"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +72,18 @@ def switching(system: str, vertices: Source | None, time: str, first: Rows, seco
 
 
 @study.prepared
-def judged(switching: System, products: int, solver: str, target: float) -> Judged:
-    """Certified, refuted or open."""
+def judged(switching: System, products: int, solver: str, target: float) -> Judged | None:
+    """Certified, refuted or open; None where that takes a run."""
+    if switching.A.shape[1] > AT_ONCE[0] or len(switching.A) > AT_ONCE[1]:
+        return None
     return judge_switching(
         switching.A, kind=switching.kind, max_length=products, solver=solver, target=target or None
     )  # fmt: skip
 
 
-def step_lists(system: System, judged: Judged, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+def step_lists(system: System, judged: Judged | None, count: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Steps (n, n) of a switching: the product that refutes where there is one, else one that picks what grows most."""
-    if judged.word:
+    if judged is not None and judged.word:
         # The rightmost factor acts first; a flow is drawn in eighths of each time that it is held.
         made = []
         for i, held in zip(reversed(judged.word), reversed(judged.durations), strict=True):
@@ -141,11 +145,11 @@ STATUS = {
     "The switching lab", tab="Switching lab",
     equation=r"\exists P \succ 0:\; A_i^{\top} P A_i \prec r^2 P \;\Rightarrow\; \|h_t\|_P \le r^t \|h_0\|_P",
 )  # fmt: skip
-def lab(switching: System, judged: Judged) -> Figure:
+def lab(switching: System, judged: Judged | None, judge: Result | None) -> Figure:
     """Trajectories under switching, with the ellipse that they cannot leave, or the product that carries them away."""
     A, n = switching.A, switching.A.shape[1]
-    if n != 2:
-        return exponents_figure(switching, judged)
+    if n != 2 or judged is None:
+        return norms_figure(switching, judged, judge)
     traces: list[dict[str, Any]] = []
     P = judged.certificate.P
     certified = judged.status == "CERTIFIED"
@@ -220,8 +224,8 @@ def said_of(system: System, judged: Judged) -> str:
     )
 
 
-def exponents_figure(system: System, judged: Judged) -> Figure:
-    """A system of more than two states: norms of its trajectories over time, and what is certified of them."""
+def norms_figure(system: System, judged: Judged | None, result: Result | None) -> Figure:
+    """A system that is no plane: norms of its trajectories over time, and what is certified of them."""
     rng = np.random.default_rng(0)
     n = system.A.shape[1]
     traces: list[dict[str, Any]] = []
@@ -234,25 +238,109 @@ def exponents_figure(system: System, judged: Judged) -> Figure:
         ends.append(lyapunov_exponents(np.stack(steps))[0])
         traces.append(
             styled("yours", type="scatter", mode="lines", x=np.arange(len(size)), y=np.maximum(size, 1e-12),
-                   name="random switching", showlegend=k == 0, opacity=0.6,
+                   name="switched", showlegend=k == 0, opacity=0.6,
                    hovertemplate="step %{x}: %{y:.3g}<extra></extra>")
         )  # fmt: skip
-    if judged.status == "CERTIFIED" and system.kind == "discrete":
+    row = found_of(result)
+    rate, kappa = 0.0, 1.0
+    if judged is not None:
+        title, said, rate, kappa = (
+            STATUS[judged.status], said_of(system, judged), judged.certificate.rate, judged.certificate.kappa,
+        )  # fmt: skip
+        certified = judged.status == "CERTIFIED"
+    elif row is not None:
+        title, said, rate, kappa = STATUS[row["status"]], f"{row['said']}", float(row["rate"]), float(row["kappa"])
+        certified = row["status"] == "CERTIFIED"
+    else:
+        title, said, certified = LATER.format(len(system.A), n), f"{system.name}, {system.kind}.", False
+    if certified and system.kind == "discrete":
         t = np.arange(121)
-        promised = np.sqrt(judged.certificate.kappa) * judged.certificate.rate**t
-        traces.append(styled("predicted", type="scatter", mode="lines", x=t, y=promised, name="promised"))
+        traces.append(
+            styled("predicted", type="scatter", mode="lines", x=t, y=np.sqrt(kappa) * rate**t, name="promised")
+        )  # fmt: skip
     return figure(
         traces,
-        f"{STATUS[judged.status]}",
-        f"{said_of(system, judged)} Largest exponent seen: {digits(max(ends))} a step.",
+        title,
+        f"{said} Largest exponent seen: {digits(max(ends))} a step.",
         xaxis=axis("Step"),
         yaxis=log_axis("|h| (log; start 1)"),
     )
 
 
+def found_of(result: Result | None) -> dict[str, Any] | None:
+    """The row of a run, where there is one."""
+    if result is None or not len(result.tables["verdict"]):
+        return None
+    return dict(result["verdict"].iloc[0])
+
+
+def range_for(A: np.ndarray) -> float:
+    """A round number that entries stay well inside of: 1, 2 or 5 times a power of ten."""
+    top = max(1.2 * float(np.abs(A).max()), 0.1)
+    power = 10.0 ** np.floor(np.log10(top))
+    return min(105.0, float(power * min(k for k in (1, 2, 5, 10) if k * power >= top)))
+
+
+@study.view("The two matrices", tab="Matrices", equation=r"A_i = \big(A_i e_1,\; A_i e_2\big)")
+def matrices(switching: System, system: str, vertices: Source | None) -> Figure:
+    """Where each matrix sends (1, 0) and (0, 1): points to hold and move; of more states, its eigenvalues."""
+    A, n = switching.A, switching.A.shape[1]
+    continuous = switching.kind == "continuous"
+    values = [np.linalg.eigvals(M) for M in A]
+    alone = [float(v.real.max()) if continuous else float(np.abs(v).max()) for v in values]
+    calm = sum(worst < (0 if continuous else 1) for worst in alone)
+    name = "largest real part" if continuous else "spectral radius"
+    said = ", ".join(f"A{i + 1} {digits(worst)}" for i, worst in enumerate(alone[:6]))
+    title = (
+        "Each matrix alone decays" if calm == len(A)
+        else "No matrix decays alone" if not calm else f"{calm} of {len(A)} matrices decay alone"
+    )  # fmt: skip
+    traces: list[dict[str, Any]] = []
+    if n != 2:
+        for i, v in enumerate(values[:8]):
+            traces.append(
+                styled(f"series_{1 + i}", type="scatter", mode="markers", x=v.real, y=v.imag, name=f"A{i + 1}",
+                       hovertemplate="%{x:.3g} + %{y:.3g} i<extra></extra>")
+            )  # fmt: skip
+        ring = np.linspace(0, 2 * np.pi, 121)
+        edge = {"x": [0, 0], "y": [-1, 1]} if continuous else {"x": np.cos(ring), "y": np.sin(ring)}
+        traces.append(styled("null", type="scatter", mode="lines", hoverinfo="skip", name="edge of decay", **edge))
+        return figure(
+            traces, title, f"Eigenvalues of {switching.name}; {name}: {said}.",
+            xaxis=axis("Real part"), yaxis=axis("Imaginary part", scaleanchor="x"),
+        )  # fmt: skip
+    own = system == "own" and vertices is None
+    for i, M in enumerate(A[:4]):
+        for j in range(2):
+            x, y = float(M[0, j]), float(M[1, j])
+            role = f"series_{2 + i}"
+            traces.append(
+                styled(role, type="scatter", mode="lines", x=[0, x], y=[0, y], name=f"A{i + 1}", showlegend=j == 0,
+                       line={"dash": "solid" if j == 0 else "dot"}, hoverinfo="skip")
+            )  # fmt: skip
+            point = styled(
+                "yours" if own else role, type="scatter", mode="markers+text", x=[x], y=[y], showlegend=False,
+                text=[f"A{i + 1} e{j + 1}"], textposition="top center", name=f"A{i + 1} e{j + 1}", cliponaxis=False,
+                hovertemplate=f"A{i + 1} e{j + 1} = (%{{x:.3g}}, %{{y:.3g}})<extra></extra>",
+            )  # fmt: skip
+            control = ("first", "second")[i] if own else ""
+            traces.append(handle(point, x=(control, 0, j), y=(control, 1, j)) if own else point)
+    limit = range_for(A[:4])
+    how = "Hold a diamond and move it" if own else "Choose the two matrices below as System to move them"
+    return figure(
+        traces,
+        title,
+        f"{switching.name}; {name}: {said}. {how}.",
+        xaxis=axis("First entry of a column", range=[-limit, limit], zeroline=True),
+        yaxis=axis("Second entry of a column", range=[-limit, limit], scaleanchor="x", zeroline=True),
+    )
+
+
 @study.view("The system in numbers", tab="System")
-def lab_numbers(switching: System, judged: Judged) -> list[Stat]:
+def lab_numbers(switching: System, judged: Judged | None, judge: Result | None) -> list[Stat]:
     """What the solver found, what the check made of it, and what products say."""
+    if judged is None:
+        return run_numbers(switching, found_of(judge))
     certificate, radius = judged.certificate, judged.radius
     discrete = switching.kind == "discrete"
     found = [
@@ -277,6 +365,23 @@ def lab_numbers(switching: System, judged: Judged) -> list[Stat]:
         found.append(Stat("your trajectory", *trajectory_said(switching, judged)))
     found += [Stat("note", note) for note in switching.notes[:3]]
     return found
+
+
+def run_numbers(system: System, row: dict[str, Any] | None) -> list[Stat]:
+    """Of a system that takes a run: its size, and what the run found."""
+    m, n = system.A.shape[:2]
+    found = [Stat("matrices", f"{m}", f"of {n} states, {system.kind}")]
+    if row is None:
+        found.append(Stat("status", "takes a run", "Judge the system at hand"))
+    else:
+        found = [
+            Stat("status", row["status"]), *found, Stat("rate of P, checked", digits(float(row["rate"]))),
+            Stat("κ(P)", digits(float(row["kappa"]))), Stat("margin of the check", digits(float(row["margin"]))),
+            Stat("products grow by at least", digits(float(row["grows"])), "a factor"),
+        ]  # fmt: skip
+        if row["trajectory"]:
+            found.append(Stat("your trajectory", row["trajectory"]))
+    return found + [Stat("note", note) for note in system.notes[:3]]
 
 
 def trajectory_said(system: System, judged: Judged) -> tuple[str, str]:

@@ -25,7 +25,8 @@ from assay.dynamics.state_space import (
 )
 from workbench.studies.dynamics.ssm_stability.controls import study
 from workbench.studies.dynamics.ssm_stability.length_views import rates_of, synthetic_errors
-from workbench.study import Run, exact, numeric, statistical, timing
+from workbench.studies.dynamics.ssm_stability.switching_views import System, said_of, trajectory_said
+from workbench.study import Run, exact, note, numeric, statistical, timing
 
 TRAJECTORIES, TURNS = 24, 80
 
@@ -266,3 +267,40 @@ def certify(run: Run, largest: int, solver: str) -> None:
                 "systems", system=name, states=n, status=found.status, rate=found.rate, known=known, kappa=found.kappa,
                 margin=found.margin, took=time.perf_counter() - started,
             )  # fmt: skip
+
+
+@study.experiment(
+    "Judge the system at hand",
+    tables={
+        "verdict": {
+            "system": exact("str"),
+            "states": exact("int"),
+            "matrices": exact("int"),
+            "status": exact("str"),
+            "rate": numeric(doc="As it was checked: a step where discrete, per unit of time where continuous."),
+            "kappa": numeric(),
+            "margin": numeric(doc="Of the check, over the largest entry."),
+            "grows": numeric("a factor", "Of the product that grows most."),
+            "product": exact("str", doc="The one that refutes, the leftmost factor first."),
+            "trajectory": exact("str", doc="Your trajectory against the certificate."),
+            "said": note("The verdict in words."),
+            "took": timing(),
+        }
+    },
+    cost={"quick": 0.2, "standard": 0.2, "full": 0.2},
+)
+def judge(run: Run, switching: System, products: int, solver: str, target: float) -> None:
+    """The system that is looked at, of any size: certified, refuted by a product, or open."""
+    started = time.perf_counter()
+    for _ in run.progress(range(1), switching.name):
+        found = judge_switching(
+            switching.A, kind=switching.kind, max_length=products, solver=solver, target=target or None
+        )  # fmt: skip
+        certificate = found.certificate
+        run.row(
+            "verdict", system=switching.name, states=switching.A.shape[1], matrices=len(switching.A),
+            status=found.status, rate=certificate.rate, kappa=certificate.kappa, margin=certificate.margin,
+            grows=found.radius.lower, product=" · ".join(f"A{i + 1}" for i in found.word),
+            trajectory=" ".join(trajectory_said(switching, found)) if switching.h is not None else "",
+            said=said_of(switching, found), took=time.perf_counter() - started,
+        )  # fmt: skip
