@@ -142,19 +142,17 @@ def by_quantity(survey: LayerSurvey, grade: str, method: str, vocabulary: bool) 
 
 
 @study.view("Decades between certified and seen", tab="Board")
-def board(survey: Survey, grade: str, method: str, vocabulary: bool) -> Figure:
+def board(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabulary: bool) -> Figure:
     """How far every bound lies above what the data do, layer by layer; the middle of its parts."""
-    z = [
-        [decades(ratios) for ratios in by_quantity(layer, grade, method, vocabulary).values()]
-        for layer in survey.layers
-    ]
-    names = [layer.name for layer in survey.layers]
+    shown = survey.shown(chosen)
+    z = [[decades(ratios) for ratios in by_quantity(layer, grade, method, vocabulary).values()] for layer in shown]
+    names = [layer.name for layer in shown]
     values = np.array(z)
     at = np.unravel_index(int(values.argmax()), values.shape)
     worst = float(values[at])
     what = list(QUANTITIES.values())[at[1]]
     title = (
-        f"The loosest bound, {what} of layer {at[0]}, lies {digits(worst)} decades above the data"
+        f"The loosest bound, {what} of layer {shown[at[0]].layer.index}, lies {digits(worst)} decades above the data"
         if worst >= 0.1
         else "Every bound lies within a quarter of what was seen"
     )
@@ -167,7 +165,7 @@ def board(survey: Survey, grade: str, method: str, vocabulary: bool) -> Figure:
     return figure(
         [trace],
         title,
-        f"{GRADE_WORDS[grade]}, {METHOD_WORDS[method]}; calibrated on {survey.said}.",
+        f"{GRADE_WORDS[grade]}, {METHOD_WORDS[method]}; calibrated on {survey.said}.{survey.rest}",
         xaxis=axis(""),
         yaxis=axis("", autorange="reversed", type="category"),
         coloraxis={"cmin": 0, "cmax": 5, "colorbar": {"title": {"text": "decades"}, "thickness": 12}},
@@ -176,17 +174,21 @@ def board(survey: Survey, grade: str, method: str, vocabulary: bool) -> Figure:
 
 
 @study.view("Every channel, the least certain first", tab="Table", selects={"channel": "channel"})
-def worst_first(survey: Survey, method: str, vocabulary: bool, attack: Result | None) -> pd.DataFrame:
+def worst_first(
+    survey: Survey, chosen: LayerSurvey, method: str, vocabulary: bool, attack: Result | None
+) -> pd.DataFrame:
     """Bounds of all grades for every layer and channel, with how much of the bound an adversary reaches."""
     parts = []
-    for layer in survey.layers:
+    if survey.large and attack is not None and len(attack.tables["channels"]):
+        parts = [attacked_rows(attack, method)]
+    for layer in survey.shown(chosen) if not parts else ():
         alone = layer.bound("a-priori", method, vocabulary)
         state = alone.h_max.argmax(1)
         hard = reached(layer, method, attack)
         top = alone.h_max.amax(1).numpy()
         rates = layer.layer.rates
         parts.append(pd.DataFrame({
-            "layer": layer.layer.index,
+            "layer": str(layer.layer.index),
             "channel": np.arange(len(top)),
             "state": state.numpy(),
             "slowest a": rates.amin(1).numpy(),
@@ -199,10 +201,12 @@ def worst_first(survey: Survey, method: str, vocabulary: bool, attack: Result | 
         }))  # fmt: skip
     rows = pd.concat(parts, ignore_index=True).sort_values("|h| certified", ascending=False, kind="stable")
     found = rows.head(ROWS).reset_index(drop=True)
-    for name in found.columns[3:]:
-        found[name] = [float(f"{v:.3g}") for v in found[name]]
+    for name in found.columns:
+        if found[name].dtype.kind == "f":
+            found[name] = [float(f"{v:.3g}") for v in found[name]]
     found["verdict"] = np.where(found["tightness %"] < 100 * VACUOUS, "holds, vacuous", "holds")
     vacuous = float((rows["tightness %"] < 100 * VACUOUS).mean())
+    whole = rows["layer"].nunique() == len(survey.layers)
     over = int((rows["|h| certified"] > FP16).sum())
     found.attrs["title"] = (
         f"{100 * vacuous:.0f} % of {len(rows):,} bounds from weights alone are vacuous; "
@@ -210,18 +214,28 @@ def worst_first(survey: Survey, method: str, vocabulary: bool, attack: Result | 
     )
     found.attrs["subtitle"] = (
         f"Vacuous: nothing that data, hand-made or ascended inputs reach comes within a hundredth. "
-        f"{METHOD_WORDS[method]}. Half precision ends at 65 504."
+        f"{METHOD_WORDS[method]}. Half precision ends at 65 504.{'' if whole else survey.rest}"
     )
     return found
 
 
+def attacked_rows(attack: Result, method: str) -> pd.DataFrame:
+    """Every layer and channel of a large model, as its run found them."""
+    rows = attack["channels"]
+    rows = rows[rows["method"] == method]
+    reached, certified = rows["reached"].to_numpy(float), rows["certified"].to_numpy(float)
+    return pd.DataFrame({
+        "layer": rows["layer"].to_numpy(), "channel": rows["channel"].to_numpy(int), "|h| certified": certified,
+        "|h| adversary": reached, "tightness %": 100 * reached / np.maximum(certified, TINY),
+    })  # fmt: skip
+
+
 @study.view("How fast the model forgets", equation=r"\bar A_t = e^{-\Delta_t a}", tab="Decay")
-def decay_map(survey: Survey) -> Figure:
+def decay_map(survey: Survey, chosen: LayerSurvey) -> Figure:
     """Decay factors of single steps, and memory in tokens, by layer."""
     edges = np.linspace(0, 1, 41)
-    shown = survey.layers if len(survey.layers) <= 8 else [
-        survey.layers[i] for i in np.linspace(0, len(survey.layers) - 1, 8).astype(int)
-    ]  # fmt: skip
+    every = survey.shown(chosen)
+    shown = [every[i] for i in np.unique(np.linspace(0, len(every) - 1, 8).astype(int))]
     traces, far = [], []
     for i, layer in enumerate(shown):
         share = np.histogram(layer.decays, edges)[0] / len(layer.decays) * 100
@@ -240,10 +254,12 @@ def decay_map(survey: Survey) -> Figure:
                    hovertemplate="%{y:.0f} % of states forget within %{x:.3g} tokens<extra></extra>")
         )  # fmt: skip
     most = int(np.argmax(far))
+    longest = f", the longest of {len(shown)} layers" if len(shown) > 1 else ""
     return figure(
         traces,
-        f"The middle state of layer {shown[most].layer.index} remembers {digits(far[most])} tokens, the longest of all",
-        f"On {survey.said}. Left: decay of a state in one step. Right: 1 / (Δ a) at a channel’s middle step.",
+        f"The middle state of layer {shown[most].layer.index} remembers {digits(far[most])} tokens{longest}",
+        f"On {survey.said}. Left: decay of a state in one step. Right: 1 / (Δ a) at a channel’s middle step."
+        f"{survey.rest}",
         xaxis=axis("Decay factor of a step", domain=[0, 0.45]),
         yaxis=axis("Share of steps and states (%)"),
         xaxis2=log_axis("Memory (tokens, log)", domain=[0.56, 1], anchor="y2"),
@@ -258,12 +274,13 @@ def decay_map(survey: Survey) -> Figure:
     equation=r"|dy_t| \le \sum_n \left(C\,|dh| + \delta_C h\right) + |D|\,\delta_x",
 )
 def reach(
-    survey: Survey, change: str, size: float, length: int, method: str, grade: str, perturb: Result | None
-) -> pd.DataFrame:
+    survey: Survey, chosen: LayerSurvey, change: str, size: float, length: int, method: str, grade: str,
+    perturb: Result | None,
+) -> pd.DataFrame:  # fmt: skip
     """Both bounds on the effect of a change, layer by layer, with what an adversary moved and what is vacuous."""
     kept = "conditional" if grade == "conditional" else "a-priori"
     rows = []
-    for layer in survey.layers:
+    for layer in survey.shown(chosen):
         constants = layer.constants(kept)
         row: dict[str, Any] = {"layer": layer.name}
         try:
@@ -296,7 +313,7 @@ def reach(
     )
     table.attrs["subtitle"] = (
         f"{grounds.capitalize()}, {METHOD_WORDS[method]}, L = {length:,}. Vacuous: no less than twice the largest "
-        "state, which any two inputs keep. Layer by layer; products over layers promise nothing."
+        f"state, which any two inputs keep. Layer by layer; products over layers promise nothing.{survey.rest}"
     )
     return table
 
@@ -348,7 +365,7 @@ COVERED = """
 |---|---|---|
 | state h and output y of one layer | yes: any input, any length | {norm} |
 | block output | yes: last projection, y and gate | the same |
-| residual stream after all layers | finite, but a sum of all: {sum} | selective layers alone, a norm before each |
+| residual stream after all layers | finite, but a sum over layers: {sum} | selective layers alone, a norm before each |
 | change of one layer’s input | yes, any length: **Reach** | size of the change after the norm |
 | change of the whole network’s input | no useful bound: products over layers explode | open in the paper too |
 | a switching system | where a common quadratic function is found | vertices that hold it |
@@ -364,17 +381,19 @@ def covered(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabu
     norm = "the norm in front of it" if chosen.layer.gain is not None else (
         f"inputs no longer than {digits(chosen.radius or 0.0)}: no norm stands in front"
     )  # fmt: skip
-    total = sum(layer.bound("a-priori", method).out_length for layer in survey.layers)
+    total = sum(layer.bound("a-priori", method).out_length for layer in survey.shown(chosen))
     lines = [f"**{GRADE_WORDS[grade]}** for {chosen.name}: " + "; ".join(bound.assumptions) + "."]
     if grade != "a-priori":
         lines.append("Not a certificate off these maxima." if grade == "conditional" else "Not a certificate.")
-    lines.append(COVERED.format(norm=norm, sum=f"length {digits(total)} added at most", loop=LOOP))
+    added = f"length {digits(total)} added at most" + (" by the layer chosen" if survey.large else "")
+    lines.append(COVERED.format(norm=norm, sum=added, loop=LOOP))
     if survey.skipped:
         shown = ", ".join(survey.skipped[:8]) + (
             f" and {len(survey.skipped) - 8} more" if len(survey.skipped) > 8 else ""
         )
         lines.append(f"Left out: {shown}.")
-    lines += [f"- {note}" for note in survey.notes[:12]]
+    notes = dict.fromkeys([*survey.notes, *(f"{s.name}: {n}" for s in survey.shown(chosen) for n in s.layer.notes)])
+    lines += [f"- {note}" for note in list(notes)[:12]]
     return "\n\n".join(lines)
 
 

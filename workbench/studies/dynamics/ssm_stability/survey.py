@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from workbench.studies.dynamics.ssm_stability.controls import study
 SHIPPED = "small-mamba"
 SEQUENCES, TOKENS = 8, 64  # of random tokens, where a model comes without inputs
 AIMED = 8  # channels of a layer that hand-made inputs are aimed at
+AT_ONCE = 1024  # channels of a model that is looked at as a whole; of a larger one, layer by layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,7 @@ class LayerSurvey:
         data: what the calibration did, by discretisation. attacked: what random and hand-made inputs did.
         decays: exp(-Δ a) over steps, channels and states, thinned. horizons: 1 / (Δ a) of each state at its middle
             step, in tokens.
+        known: bounds that were asked for before.
     """
 
     layer: SSMLayer
@@ -65,6 +67,7 @@ class LayerSurvey:
     attacked: dict[str, Seen]
     decays: np.ndarray
     horizons: np.ndarray
+    known: dict[tuple[str, str, bool], Bound] = field(default_factory=dict)
 
     def constants(self, grade: str, vocabulary: bool = False) -> Constants:
         """Those of a grade."""
@@ -74,22 +77,54 @@ class LayerSurvey:
 
     def bound(self, grade: str, method: str, vocabulary: bool = False) -> Bound:
         """The bound of a grade; of the empirical one, what was seen in place of a bound."""
-        found = bibo_bound(self.layer, self.constants(grade, vocabulary), method=method)  # type: ignore[arg-type]
-        if grade != "empirical":
-            return found
-        seen = self.data[method]
-        return replace(found, h_max=seen.h_max, y_max=seen.y_max, out_max=seen.out_max)
+        key = (grade, method, vocabulary)
+        if key not in self.known:
+            found = bibo_bound(self.layer, self.constants(grade, vocabulary), method=method)  # type: ignore[arg-type]
+            if grade == "empirical":
+                seen = self.data[method]
+                found = replace(found, h_max=seen.h_max, y_max=seen.y_max, out_max=seen.out_max)
+            self.known[key] = found
+        return self.known[key]
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """All selective layers of a model, with what was inferred and left out."""
+    """The selective layers of a model, with what was inferred and left out; `large`: each is made when asked for."""
 
-    layers: tuple[LayerSurvey, ...]
+    layers: Sequence[LayerSurvey]
+    large: bool
     skipped: tuple[str, ...]
     notes: tuple[str, ...]
     said: str
-    config: dict[str, Any]
+
+    def shown(self, chosen: LayerSurvey) -> Sequence[LayerSurvey]:
+        """What a view has time for: all layers, or of a large model the one that is looked at."""
+        return (chosen,) if self.large else self.layers
+
+    @property
+    def rest(self) -> str:
+        """A sentence on what a view leaves out."""
+        return f" The layer that is chosen, of {len(self.layers)}: all of them take a run." if self.large else ""
+
+
+class OneByOne(Sequence[LayerSurvey]):
+    """Layers of a large model: each is read and surveyed when it is asked for, and let go after.
+
+    The first sees the calibration, the others random directions: what reaches them is not followed through the model.
+    """
+
+    def __init__(self, stack: SSMStack, stream: Tensor | None, radius: float) -> None:
+        self.stack, self.stream, self.radius = stack, stream, radius
+
+    def __len__(self) -> int:
+        return len(self.stack)
+
+    def __getitem__(self, number: Any) -> Any:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        layer = read_ssm_layer(self.stack.opened, self.stack.places[number])
+        stream = self.stream if number == 0 else None
+        return surveyed_layer(layer, self.stack.embedding() if number == 0 else None, stream, self.radius)[0]
 
 
 def place_of(source: Source) -> Path:
@@ -165,44 +200,53 @@ def calibration(stack: SSMStack, shipped: bool, inputs: Source | None) -> tuple[
     return embedding[tokens], f"{tokens.numel():,} random tokens"
 
 
-def surveyed(
-    stack: SSMStack, stream: Tensor | None, radius: float, said: str, progress: Iterable[Any] | None = None
-) -> Iterator[LayerSurvey]:  # fmt: skip
+def surveyed(stack: SSMStack, stream: Tensor | None, radius: float) -> Iterator[LayerSurvey]:
     """Layer after layer; the residual stream goes on where the model is selective layers alone."""
-    embedding = stack.embedding()
-    through = not stack.skipped and stream is not None
-    for number, place in enumerate(stack.places if progress is None else progress):
+    through = not stack.skipped
+    for number, place in enumerate(stack.places):
         layer = read_ssm_layer(stack.opened, place)
-        own_radius = None
-        if layer.gain is None:
-            largest = 1.0 if stream is None else float(stream.norm(dim=-1).max())
-            own_radius = radius or largest
-        space = Admissible.of(layer, own_radius)
-        if through or (number == 0 and stream is not None):
-            assert stream is not None
-            u = layer.normed(stream)
-        else:
-            u = random_inputs(space, SEQUENCES, TOKENS, torch.Generator().manual_seed(5))
-        alone = interval_constants(layer, input_radius=own_radius)
-        finite = None
-        if number == 0 and embedding is not None and layer.gain is not None:
-            finite = interval_constants(layer, tokens=vocabulary_inputs(layer, embedding))
-        channels = np.unique(np.linspace(0, layer.channels - 1, AIMED).astype(int))
-        hard = torch.cat([
-            hand_made_inputs(space, [(int(d), 0) for d in channels], 48),
-            random_inputs(space, 4, 48, torch.Generator().manual_seed(6)),
-        ])  # fmt: skip
-        data = {method: observe(layer, u, method=method) for method in METHODS}
-        attacked = {method: merge(data[method], observe(layer, hard, method=method)) for method in METHODS}
-        with torch.no_grad():
-            driven = layer.drive(u)
-            decays, horizons = thinned(layer, driven)
-            if through:
-                assert stream is not None
+        known = stream if through or number == 0 else None
+        found, driven = surveyed_layer(layer, stack.embedding() if number == 0 else None, known, radius)
+        if through and stream is not None:
+            with torch.no_grad():
                 stream = stream + layer.output(scan_layer(layer, driven).y, driven.z)
-        yield LayerSurvey(
-            layer, place.name, alone, finite, calibrate(layer, u), own_radius, data, attacked, decays, horizons
-        )
+        yield found
+
+
+def surveyed_layer(
+    layer: SSMLayer, embedding: Tensor | None, stream: Tensor | None, radius: float
+) -> tuple[LayerSurvey, Driven]:
+    """One layer, and what its scan is given.
+
+    Args:
+        embedding: of the first layer of a model. stream: (B, L, d) what reaches it, before its norm; None draws random
+            directions. radius: of its inputs where no norm stands in front; 0 takes the stream's.
+    """
+    own_radius = None
+    if layer.gain is None:
+        own_radius = radius or (1.0 if stream is None else float(stream.norm(dim=-1).max()))
+    space = Admissible.of(layer, own_radius)
+    if stream is not None:
+        u = layer.normed(stream)
+    else:
+        u = random_inputs(space, SEQUENCES, TOKENS, torch.Generator().manual_seed(5))
+    alone = interval_constants(layer, input_radius=own_radius)
+    finite = None
+    if embedding is not None and layer.gain is not None:
+        finite = interval_constants(layer, tokens=vocabulary_inputs(layer, embedding))
+    channels = np.unique(np.linspace(0, layer.channels - 1, AIMED).astype(int))
+    hard = torch.cat([
+        hand_made_inputs(space, [(int(d), 0) for d in channels], 48),
+        random_inputs(space, 4, 48, torch.Generator().manual_seed(6)),
+    ])  # fmt: skip
+    data = {method: observe(layer, u, method=method) for method in METHODS}
+    attacked = {method: merge(data[method], observe(layer, hard, method=method)) for method in METHODS}
+    with torch.no_grad():
+        driven = layer.drive(u)
+        decays, horizons = thinned(layer, driven)
+    inside = calibrate(layer, u)
+    found = LayerSurvey(layer, layer.name, alone, finite, inside, own_radius, data, attacked, decays, horizons)
+    return found, driven
 
 
 def thinned(layer: SSMLayer, driven: Driven) -> tuple[np.ndarray, np.ndarray]:
@@ -217,14 +261,17 @@ def thinned(layer: SSMLayer, driven: Driven) -> tuple[np.ndarray, np.ndarray]:
 
 
 @study.prepared
-def survey(stack: SSMStack, model: Source, inputs: Source | None, radius: float) -> Survey:
+def survey(
+    stack: SSMStack, model: Source, inputs: Source | None, radius: float, first_sizes: tuple[int, int]
+) -> Survey:
     """Constants of every grade for every layer, and what data and hand-made inputs do to it."""
     stream, said = calibration(stack, model.path is None and model.name == SHIPPED, inputs)
-    if stack.skipped and stream is not None:
-        said += "; after the first selective layer random directions, for other layers stand between"
-    layers = tuple(surveyed(stack, stream, radius, said))
-    notes = tuple(dict.fromkeys([*stack.notes, *(f"{s.name}: {n}" for s in layers for n in s.layer.notes)]))
-    return Survey(layers, stack.skipped, notes, said, dict(stack.opened.config))
+    large = len(stack) * first_sizes[0] > AT_ONCE
+    if (stack.skipped or large) and stream is not None:
+        said += "; after the first selective layer random directions"
+        said += ", for other layers stand between" if stack.skipped else ", for a large model is not run through"
+    layers = OneByOne(stack, stream, radius) if large else tuple(surveyed(stack, stream, radius))
+    return Survey(layers, large, stack.skipped, stack.notes, said)
 
 
 @study.prepared
