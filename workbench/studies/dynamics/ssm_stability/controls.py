@@ -81,7 +81,7 @@ study.integer(
 )  # fmt: skip
 
 study.group("Synthetic layer", equation=r"\Delta_t = \mathrm{softplus}(\mu + \sigma\,\xi_t)")
-study.choice("rates", "real", choices=RATES, symbol="a", label="Decay rates", group="Synthetic layer",
+study.choice("rates", "spread", choices=RATES, symbol="a", label="Decay rates", group="Synthetic layer",
              doc="Of the 16 states of a channel.")  # fmt: skip
 study.number(
     "spread", 1.0, bounds=(0.0, 4.0), step=0.1, symbol="σ", label="Selectivity", group="Synthetic layer",

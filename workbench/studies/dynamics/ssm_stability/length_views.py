@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay.dynamics.state_space import Method, channel_states, crossover, state_terms
+from assay.dynamics.state_space import Method, channel_states, state_terms
 from workbench.studies.dynamics.ssm_stability.controls import CHANGE_WORDS, METHOD_WORDS, study
 from workbench.studies.dynamics.ssm_stability.model_views import Figure, axis, digits, figure, log_axis
 from workbench.studies.dynamics.ssm_stability.survey import LayerSurvey
@@ -39,8 +39,8 @@ class Errors:
     Attributes:
         at: (K,) lengths. middle, largest, adversary: (K,) running maxima of the error: of the middle one of the inputs,
             of all random ones, and of one-sided changes chosen against the state.
-        terms: for each form, injection and selectivity (K,), for the state and norm shown.
-        crossing: length from which the uniform bound is the smaller one.
+        terms: for each form, injection and selectivity (K,), of the state whose bound is the largest, or over all.
+        crossing: length from which the uniform bound is the smaller one; below 1 where it always is.
         worst: largest measured over bound, by form.
         samples: pairs of a state and a step.
     """
@@ -100,7 +100,7 @@ def synthetic_errors(
     a, h_max, v_max, dv = (torch.from_numpy(np.asarray(x)) for x in (rates, top["h"], top["v"], top["dv"]))
     dt, p_max = torch.full_like(a, float(top["dt"])), torch.full_like(a, float(top["p"]))
     at = np.unique(np.geomspace(1, length, SHOWN).astype(int)) - 1
-    terms = {}
+    terms, ends = {}, {}
     for form in ("uniform", "linear"):
         # Steps that are multiplied by a number move by as much more: the linear form sees it, their ratio does not.
         slope = p_max * step_scale if form == "linear" else p_max
@@ -109,14 +109,32 @@ def synthetic_errors(
         bound = injection.numpy() + grows * selectivity.numpy()
         worst[form] = max(float((run["gap"] / np.maximum(bound, 1e-300)).max()) for run in runs)
         parts = (np.broadcast_to(injection.numpy(), (length, len(rates))), grows * selectivity.numpy())
-        which = int(np.argmax(bound[-1]))
-        terms[form] = tuple((q[at, which] if norm == "inf" else np.sqrt(np.square(q[at]).sum(1))) for q in parts)
-    where = crossover(a, h_max, v_max, dt, p_max, method) / step_scale
+        which = bound[at].argmax(1)
+        if norm == "inf":
+            terms[form] = (parts[0][at, which], parts[1][at, which])
+        else:
+            whole = np.sqrt(np.square(bound[at]).sum(1))
+            share = np.sqrt(np.square(parts[0][at]).sum(1))
+            terms[form] = (share, whole - share)
+        ends[form] = (injection.numpy(), selectivity.numpy())
     running = np.maximum.accumulate(errors, axis=1)[:, at]
     return Errors(
         at + 1, np.median(running[:sequences], axis=0), running[:sequences].max(0), running[sequences:].max(0), terms,
-        float(where.max()), worst, (sequences + 2) * length * len(rates),
+        crossing_of(ends["linear"], sum(part[-1] for part in terms["uniform"]), norm), worst, (sequences + 2) * length * len(rates),
     )  # fmt: skip
+
+
+def crossing_of(linear: tuple[np.ndarray, np.ndarray], uniform: float, norm: str) -> float:
+    """Length L at which injection + L selectivity, in a norm over states, reaches the bound for any length."""
+    injection, selectivity = linear
+    if not selectivity.any():
+        return math.inf
+    if norm == "inf":
+        grows = selectivity > 0
+        return float(((uniform - injection[grows]) / selectivity[grows]).min())
+    square, cross = float(selectivity @ selectivity), float(injection @ selectivity)
+    rest = float(injection @ injection) - uniform**2
+    return (-cross + math.sqrt(max(cross**2 - square * rest, 0.0))) / square
 
 
 @study.view(
@@ -212,6 +230,12 @@ def error_length(errors: Errors, change: str, size: float, length: int, lengths:
                        "yref": "paper"})  # fmt: skip
         notes.append({"text": f"L* = {digits(crossing)}", "x": math.log10(crossing), "y": 0.02, "yref": "paper",
                       "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 4})  # fmt: skip
+    if crossing <= 1:
+        ahead = "the linear bound is never the smaller one"
+    elif crossing < length:
+        ahead = f"from L* = {digits(crossing)} on the linear bound is the larger one"
+    else:
+        ahead = "the linear bound is the smaller one throughout"
     half = errors.at >= max(8, length // 16)
     grown = np.maximum(errors.adversary[half], 1e-300)
     slope = float(np.polyfit(np.log(errors.at[half]), np.log(grown), 1)[0]) if half.sum() > 2 else 0.0
@@ -224,7 +248,7 @@ def error_length(errors: Errors, change: str, size: float, length: int, lengths:
         traces,
         f"The error grows as L to the {digits(round(slope, 2) + 0.0)}; {safe}",
         f"ε = {digits(size)} in {CHANGE_WORDS[change]}; the bound for any length is {digits(last)}× the adversary’s "
-        f"error. {errors.samples:,} states and steps.",
+        f"error; {ahead}. {errors.samples:,} states and steps.",
         xaxis=log_axis("Length L (tokens, log)"),
         yaxis=log_axis("Largest |dh| so far (log)", range=[max(low, high - 12) - 0.2, high + 0.2]),
         shapes=shapes,

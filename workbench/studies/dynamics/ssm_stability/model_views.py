@@ -54,8 +54,13 @@ def decades(ratio: np.ndarray) -> float:
     return float(np.log10(np.median(good))) if len(good) else 0.0
 
 
-def reached(survey: LayerSurvey, method: str, result: Result | None) -> np.ndarray:
-    """(D,) the largest state of each channel that anything reached: data, hand-made inputs, and ascent where it ran."""
+def reached(survey: LayerSurvey, method: str, vocabulary: bool, result: Result | None) -> np.ndarray:
+    """(D,) the largest state of each channel that anything reached: data, hand-made inputs, and ascent where it ran.
+
+    Of a layer that sees a finite vocabulary: what its tokens reached, for other inputs are none that it is given.
+    """
+    if vocabulary and survey.confined is not None:
+        return survey.confined[method].h_max.amax(1).numpy()
     found = survey.attacked[method].h_max.amax(1).numpy()
     if result is not None and len(result.tables["channels"]):
         rows = result["channels"]
@@ -78,7 +83,7 @@ def channels(
     top = {g: chosen.bound(g, method, vocabulary).h_max.amax(1).numpy() for g in GRADE_WORDS}
     order = np.argsort(-top["a-priori"])
     at = np.arange(len(order))
-    data, hard = top["empirical"], reached(chosen, method, attack)
+    data, hard = top["empirical"], reached(chosen, method, vocabulary, attack)
     traces = [
         styled("reference", type="scatter", mode="lines", x=at, y=top[g][order], name=GRADE_WORDS[g].lower(),
                line={"shape": "hvh", "dash": {"a-priori": "solid", "conditional": "dash"}[g]}, hoverinfo="skip")
@@ -184,7 +189,7 @@ def worst_first(
     for layer in survey.shown(chosen) if not parts else ():
         alone = layer.bound("a-priori", method, vocabulary)
         state = alone.h_max.argmax(1)
-        hard = reached(layer, method, attack)
+        hard = reached(layer, method, vocabulary, attack)
         top = alone.h_max.amax(1).numpy()
         rates = layer.layer.rates
         parts.append(pd.DataFrame({
@@ -206,7 +211,7 @@ def worst_first(
             found[name] = [float(f"{v:.3g}") for v in found[name]]
     found["verdict"] = np.where(found["tightness %"] < 100 * VACUOUS, "holds, vacuous", "holds")
     vacuous = float((rows["tightness %"] < 100 * VACUOUS).mean())
-    whole = rows["layer"].nunique() == len(survey.layers)
+    whole = len(set(rows["layer"])) == len(survey.layers)
     over = int((rows["|h| certified"] > FP16).sum())
     found.attrs["title"] = (
         f"{100 * vacuous:.0f} % of {len(rows):,} bounds from weights alone are vacuous; "

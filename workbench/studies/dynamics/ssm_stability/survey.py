@@ -54,6 +54,7 @@ class LayerSurvey:
         data: what the calibration did, by discretisation. attacked: what random and hand-made inputs did.
         decays: exp(-Δ a) over steps, channels and states, thinned. horizons: 1 / (Δ a) of each state at its middle
             step, in tokens.
+        confined: what tokens of the vocabulary did, each repeated and at random, where the layer sees nothing else.
         known: bounds that were asked for before.
     """
 
@@ -67,6 +68,7 @@ class LayerSurvey:
     attacked: dict[str, Seen]
     decays: np.ndarray
     horizons: np.ndarray
+    confined: dict[str, Seen] | None
     known: dict[tuple[str, str, bool], Bound] = field(default_factory=dict)
 
     def constants(self, grade: str, vocabulary: bool = False) -> Constants:
@@ -231,9 +233,10 @@ def surveyed_layer(
     else:
         u = random_inputs(space, SEQUENCES, TOKENS, torch.Generator().manual_seed(5))
     alone = interval_constants(layer, input_radius=own_radius)
-    finite = None
+    finite, spoken = None, None
     if embedding is not None and layer.gain is not None:
         finite = interval_constants(layer, tokens=vocabulary_inputs(layer, embedding))
+        spoken = layer.normed(embedding[token_attacks(len(embedding))])
     channels = np.unique(np.linspace(0, layer.channels - 1, AIMED).astype(int))
     hard = torch.cat([
         hand_made_inputs(space, [(int(d), 0) for d in channels], 48),
@@ -245,8 +248,21 @@ def surveyed_layer(
         driven = layer.drive(u)
         decays, horizons = thinned(layer, driven)
     inside = calibrate(layer, u)
-    found = LayerSurvey(layer, layer.name, alone, finite, inside, own_radius, data, attacked, decays, horizons)
+    confined = None
+    if spoken is not None:
+        confined = {method: merge(data[method], observe(layer, spoken, method=method)) for method in METHODS}
+    found = LayerSurvey(
+        layer, layer.name, alone, finite, inside, own_radius, data, attacked, decays, horizons, confined
+    )  # fmt: skip
     return found, driven
+
+
+def token_attacks(count: int) -> Tensor:
+    """(B, 48) token ids: some of them repeated throughout, some taken in turns, some at random."""
+    generator = torch.Generator().manual_seed(8)
+    some = torch.linspace(0, count - 1, min(count, 16)).long()[:, None]
+    turns = torch.where(torch.arange(48) % 2 == 0, some, some.flip(0))
+    return torch.cat([some.expand(-1, 48), turns, torch.randint(count, (8, 48), generator=generator)])
 
 
 def thinned(layer: SSMLayer, driven: Driven) -> tuple[np.ndarray, np.ndarray]:
