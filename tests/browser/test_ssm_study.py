@@ -1,4 +1,4 @@
-"""The story of certificates in a browser: grades collapse, time warps, matrices are moved by hand, a model is opened."""
+"""The story of certificates in a browser: grades collapse, time warps, matrices are moved, a model is opened."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_grades_collapse_and_no_dot_stands_above_its_bound(tab, server):
     expect(hero).to_have_text(re.compile("nothing is promised"))
     tab.get_by_role("tab", name="Time warp", exact=True).click()
     expect(title(tab, "time_warp")).to_have_text(re.compile("leave the exponential"))
-    tab.locator('[data-ctl="method"]').get_by_text("Exact hold").click()
+    tab.locator('[data-ctl="method"]').get_by_text("Exact hold", exact=True).click()
     expect(title(tab, "time_warp")).to_have_text(re.compile("Every step lands on one exponential"))
 
 

@@ -120,7 +120,8 @@ def synthetic_errors(
     running = np.maximum.accumulate(errors, axis=1)[:, at]
     return Errors(
         at + 1, np.median(running[:sequences], axis=0), running[:sequences].max(0), running[sequences:].max(0), terms,
-        crossing_of(ends["linear"], sum(part[-1] for part in terms["uniform"]), norm), worst, (sequences + 2) * length * len(rates),
+        crossing_of(ends["linear"], sum(part[-1] for part in terms["uniform"]), norm), worst,
+        (sequences + 2) * length * len(rates),
     )  # fmt: skip
 
 
