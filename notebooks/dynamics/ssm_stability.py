@@ -178,6 +178,7 @@ def _(certify, here, judge, mo, page, switch, switching):
             here.view("lab_numbers"),
             judge,
             here.job("judge"),
+            here.view("verdict"),
             switch,
             here.job("switch"),
             here.claims("1a", "1b", "4a", "4b"),

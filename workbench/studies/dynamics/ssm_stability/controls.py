@@ -17,11 +17,11 @@ RATES = {
     "integrator": "10⁻⁶: hardly any decay",
 }
 SYSTEMS = {
-    "own": "the two matrices below",
-    "shear": "a shear and its transpose",
-    "spirals": "two spirals, switched",
+    "own": "The two matrices below",
+    "shear": "A shear and its transpose",
+    "spirals": "Two spirals, switched",
     "legs": "HiPPO-LegS at two speeds",
-    "delta": "gated delta rule",
+    "delta": "Gated delta rule",
 }
 VACUOUS = 0.01  # of a bound, below which nothing that inputs reach comes near it
 

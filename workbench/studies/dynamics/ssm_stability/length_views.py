@@ -19,6 +19,7 @@ from workbench.theme import styled
 STATES = 16
 MIDDLE = math.log(math.expm1(0.01))
 STEPS_IN_ALL = 130_000  # of all sequences of a view, so that it answers in time
+POINT = {"size": 6, "symbol": "circle", "line": {"width": 0}}
 SHOWN = 160  # lengths of a curve
 
 
@@ -157,12 +158,13 @@ def time_warp(
     smooth = np.linspace(0, end, 300)
     gap = float(np.abs(h - -np.expm1(-tau)).max())
     traces = [
-        styled("yours", type="scatter", mode="lines+markers", x=t, y=h, name="state", marker={"size": 4},
+        styled("yours", type="scatter", mode="lines+markers", x=t, y=h, name="state", marker=POINT,
+               line={"width": 1},
                hovertemplate="token %{x}: %{y:.4f}<extra></extra>"),
         styled("reference", type="scatter", mode="lines", x=smooth, y=-np.expm1(-smooth), xaxis="x2", yaxis="y2",
                name="one linear system", hovertemplate="%{y:.4f}<extra>one linear system</extra>"),
         styled("yours", type="scatter", mode="markers", x=tau, y=h, xaxis="x2", yaxis="y2", name="state",
-               showlegend=False, marker={"size": 5}, customdata=t,
+               showlegend=False, marker=POINT, customdata=t,
                hovertemplate="token %{customdata}, aτ = %{x:.3g}: %{y:.4f}<extra></extra>"),
     ]  # fmt: skip
     exact = gap < 1e-9
@@ -171,7 +173,7 @@ def time_warp(
         if exact
         else f"Euler’s steps leave the exponential by up to {digits(gap)} of the final state"
     )
-    top = max(1.1, float(h.max()) * 1.05)
+    top = float(h.max()) * 1.08
     return figure(
         traces,
         title,
@@ -282,9 +284,9 @@ def error_terms(errors: Errors, change: str) -> Figure:
         traces,
         title,
         "Left: linear in L. Right: for any length. A change of steps has no injection, one of B or x no selectivity.",
-        xaxis=axis("Length L (tokens)", domain=[0, 0.44]),
+        xaxis=axis("Length L (tokens)", domain=[0, 0.44], nticks=3, tickangle=0),
         yaxis=axis("Bound on |dh|", rangemode="tozero"),
-        xaxis2=axis("Length L (tokens)", domain=[0.56, 1], anchor="y2"),
+        xaxis2=axis("Length L (tokens)", domain=[0.56, 1], anchor="y2", nticks=3, tickangle=0),
         yaxis2=axis("", anchor="x2", rangemode="tozero"),
         margin={"r": 20},
     )

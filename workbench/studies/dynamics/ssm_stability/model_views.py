@@ -126,7 +126,7 @@ def channels(
         title,
         f"{chosen.name}, {METHOD_WORDS[method]}; largest |h| of {len(order)} channels. {kept}",
         xaxis=axis("Channel, in the order of its bound from weights alone"),
-        yaxis=log_axis("Largest |h| of a channel (log)", range=[low - 0.3, high + 0.3]),
+        yaxis=log_axis("Largest |h| of a channel (log)", range=[low - 0.3, high + 0.3], dtick=1),
         shapes=[{"type": "line", "name": "", "x0": mark, "x1": mark, "y0": 0, "y1": 1, "yref": "paper"}],
     )
 
@@ -151,7 +151,7 @@ def board(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabula
     """How far every bound lies above what the data do, layer by layer; the middle of its parts."""
     shown = survey.shown(chosen)
     z = [[decades(ratios) for ratios in by_quantity(layer, grade, method, vocabulary).values()] for layer in shown]
-    names = [layer.name for layer in shown]
+    names = [f"layer {layer.layer.index}" for layer in shown]
     values = np.array(z)
     at = np.unravel_index(int(values.argmax()), values.shape)
     worst = float(values[at])
@@ -162,8 +162,8 @@ def board(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabula
         else "Every bound lies within a quarter of what was seen"
     )
     trace = {
-        "type": "heatmap", "x": list(QUANTITIES.values()), "y": names, "z": z, "coloraxis": "coloraxis",
-        "hovertemplate": "%{y}<br>%{x}: %{z:.2f} decades<extra></extra>",
+        "type": "heatmap", "x": list(QUANTITIES), "y": names, "customdata": [list(QUANTITIES.values())] * len(names), "z": z, "coloraxis": "coloraxis",
+        "hovertemplate": "%{y}<br>%{customdata}: %{z:.2f} decades<extra></extra>",
     }  # fmt: skip
     if len(names) <= 12:
         trace |= {"text": [[f"{v:.1f}".replace("-", "−") for v in row] for row in z], "texttemplate": "%{text}"}
@@ -171,10 +171,10 @@ def board(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabula
         [trace],
         title,
         f"{GRADE_WORDS[grade]}, {METHOD_WORDS[method]}; calibrated on {survey.said}.{survey.rest}",
-        xaxis=axis(""),
+        xaxis=axis("", tickangle=0, dtick=1),
         yaxis=axis("", autorange="reversed", type="category"),
-        coloraxis={"cmin": 0, "cmax": 5, "colorbar": {"title": {"text": "decades"}, "thickness": 12}},
-        margin={"l": 190},
+        coloraxis={"cmin": 0, "cmax": 8, "colorbar": {"title": {"text": "decades"}, "thickness": 12}},
+        margin={"l": 76},
     )
 
 

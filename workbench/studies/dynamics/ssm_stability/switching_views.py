@@ -145,11 +145,11 @@ STATUS = {
     "The switching lab", tab="Switching lab",
     equation=r"\exists P \succ 0:\; A_i^{\top} P A_i \prec r^2 P \;\Rightarrow\; \|h_t\|_P \le r^t \|h_0\|_P",
 )  # fmt: skip
-def lab(switching: System, judged: Judged | None, judge: Result | None) -> Figure:
+def lab(switching: System, judged: Judged | None) -> Figure:
     """Trajectories under switching, with the ellipse that they cannot leave, or the product that carries them away."""
     A, n = switching.A, switching.A.shape[1]
     if n != 2 or judged is None:
-        return norms_figure(switching, judged, judge)
+        return norms_figure(switching, judged)
     traces: list[dict[str, Any]] = []
     P = judged.certificate.P
     certified = judged.status == "CERTIFIED"
@@ -192,8 +192,8 @@ def lab(switching: System, judged: Judged | None, judge: Result | None) -> Figur
     for k, path in enumerate(paths):
         path = path[np.linalg.norm(path, axis=1) < 1e3]
         traces.append(
-            styled("yours", type="scatter", mode="lines+markers", x=path[:, 0], y=path[:, 1], name=label,
-                   showlegend=k == 0, marker={"size": 3},
+            styled("yours", type="scatter", mode="lines", x=path[:, 0], y=path[:, 1], name=label,
+                   showlegend=k == 0, line={"width": 2},
                    hovertemplate="h = (%{x:.3g}, %{y:.3g})<extra></extra>")
         )  # fmt: skip
     return figure(
@@ -224,7 +224,7 @@ def said_of(system: System, judged: Judged) -> str:
     )
 
 
-def norms_figure(system: System, judged: Judged | None, result: Result | None) -> Figure:
+def norms_figure(system: System, judged: Judged | None) -> Figure:
     """A system that is no plane: norms of its trajectories over time, and what is certified of them."""
     rng = np.random.default_rng(0)
     n = system.A.shape[1]
@@ -241,23 +241,13 @@ def norms_figure(system: System, judged: Judged | None, result: Result | None) -
                    name="switched", showlegend=k == 0, opacity=0.6,
                    hovertemplate="step %{x}: %{y:.3g}<extra></extra>")
         )  # fmt: skip
-    row = found_of(result)
-    rate, kappa = 0.0, 1.0
+    title, said = LATER.format(len(system.A), n), f"{system.name}, {system.kind}."
     if judged is not None:
-        title, said, rate, kappa = (
-            STATUS[judged.status], said_of(system, judged), judged.certificate.rate, judged.certificate.kappa,
-        )  # fmt: skip
-        certified = judged.status == "CERTIFIED"
-    elif row is not None:
-        title, said, rate, kappa = STATUS[row["status"]], f"{row['said']}", float(row["rate"]), float(row["kappa"])
-        certified = row["status"] == "CERTIFIED"
-    else:
-        title, said, certified = LATER.format(len(system.A), n), f"{system.name}, {system.kind}.", False
-    if certified and system.kind == "discrete":
-        t = np.arange(121)
-        traces.append(
-            styled("predicted", type="scatter", mode="lines", x=t, y=np.sqrt(kappa) * rate**t, name="promised")
-        )  # fmt: skip
+        title, said = STATUS[judged.status], said_of(system, judged)
+        if judged.status == "CERTIFIED" and system.kind == "discrete":
+            t = np.arange(121)
+            promised = np.sqrt(judged.certificate.kappa) * judged.certificate.rate**t
+            traces.append(styled("predicted", type="scatter", mode="lines", x=t, y=promised, name="promised"))
     return figure(
         traces,
         title,
@@ -267,18 +257,11 @@ def norms_figure(system: System, judged: Judged | None, result: Result | None) -
     )
 
 
-def found_of(result: Result | None) -> dict[str, Any] | None:
-    """The row of a run, where there is one."""
-    if result is None or not len(result.tables["verdict"]):
-        return None
-    return dict(result["verdict"].iloc[0])
-
-
 def range_for(A: np.ndarray) -> float:
-    """A round number that entries stay well inside of: 1, 2 or 5 times a power of ten."""
+    """A round number that entries stay well inside of: a few digits times a power of ten."""
     top = max(1.2 * float(np.abs(A).max()), 0.1)
     power = 10.0 ** np.floor(np.log10(top))
-    return min(105.0, float(power * min(k for k in (1, 2, 5, 10) if k * power >= top)))
+    return min(105.0, float(power * min(k for k in (1, 1.5, 2, 3, 5, 7.5, 10) if k * power >= top)))
 
 
 @study.view("The two matrices", tab="Matrices", equation=r"A_i = \big(A_i e_1,\; A_i e_2\big)")
@@ -320,13 +303,13 @@ def matrices(switching: System, system: str, vertices: Source | None) -> Figure:
             )  # fmt: skip
             point = styled(
                 "yours" if own else role, type="scatter", mode="markers+text", x=[x], y=[y], showlegend=False,
-                text=[f"A{i + 1} e{j + 1}"], textposition="top center", name=f"A{i + 1} e{j + 1}", cliponaxis=False,
+                text=[f"A{i + 1} e{j + 1}"], textposition=("top right", "top left", "bottom right", "bottom left")[2 * i + j], name=f"A{i + 1} e{j + 1}", cliponaxis=False,
                 hovertemplate=f"A{i + 1} e{j + 1} = (%{{x:.3g}}, %{{y:.3g}})<extra></extra>",
             )  # fmt: skip
             control = ("first", "second")[i] if own else ""
             traces.append(handle(point, x=(control, 0, j), y=(control, 1, j)) if own else point)
     limit = range_for(A[:4])
-    how = "Hold a diamond and move it" if own else "Choose the two matrices below as System to move them"
+    how = "Hold a diamond and move it" if own else "Choose “The two matrices below” to move them"
     return figure(
         traces,
         title,
@@ -337,10 +320,14 @@ def matrices(switching: System, system: str, vertices: Source | None) -> Figure:
 
 
 @study.view("The system in numbers", tab="System")
-def lab_numbers(switching: System, judged: Judged | None, judge: Result | None) -> list[Stat]:
+def lab_numbers(switching: System, judged: Judged | None) -> list[Stat]:
     """What the solver found, what the check made of it, and what products say."""
     if judged is None:
-        return run_numbers(switching, found_of(judge))
+        m, n = switching.A.shape[:2]
+        return [
+            Stat("matrices", f"{m}", f"of {n} states, {switching.kind}"),
+            *(Stat("note", note) for note in switching.notes[:3]),
+        ]
     certificate, radius = judged.certificate, judged.radius
     discrete = switching.kind == "discrete"
     found = [
@@ -367,21 +354,25 @@ def lab_numbers(switching: System, judged: Judged | None, judge: Result | None) 
     return found
 
 
-def run_numbers(system: System, row: dict[str, Any] | None) -> list[Stat]:
-    """Of a system that takes a run: its size, and what the run found."""
-    m, n = system.A.shape[:2]
-    found = [Stat("matrices", f"{m}", f"of {n} states, {system.kind}")]
-    if row is None:
-        found.append(Stat("status", "takes a run", "Judge the system at hand"))
-    else:
-        found = [
-            Stat("status", row["status"]), *found, Stat("rate of P, checked", digits(float(row["rate"]))),
-            Stat("κ(P)", digits(float(row["kappa"]))), Stat("margin of the check", digits(float(row["margin"]))),
-            Stat("products grow by at least", digits(float(row["grows"])), "a factor"),
-        ]  # fmt: skip
-        if row["trajectory"]:
-            found.append(Stat("your trajectory", row["trajectory"]))
-    return found + [Stat("note", note) for note in system.notes[:3]]
+@study.view("The verdict of a run", tab="Verdict")
+def verdict(judge: Result | None) -> list[Stat] | str:
+    """What a run found of the system at hand, whatever its size."""
+    if judge is None or not len(judge.tables["verdict"]):
+        return "Appears when the system at hand is judged; one of many states takes a run."
+    row = dict(judge["verdict"].iloc[0])
+    found = [
+        Stat("status", row["status"]),
+        Stat("matrices", str(row["matrices"]), f"of {row['states']} states, {row['system']}"),
+        Stat("rate of P, checked", digits(float(row["rate"]))),
+        Stat("κ(P)", digits(float(row["kappa"]))),
+        Stat("margin of the check", digits(float(row["margin"]))),
+        Stat("products grow by at least", digits(float(row["grows"])), "a factor"),
+    ]
+    if row["product"]:
+        found.append(Stat("product", row["product"]))
+    if row["trajectory"]:
+        found.append(Stat("your trajectory", row["trajectory"]))
+    return found
 
 
 def trajectory_said(system: System, judged: Judged) -> tuple[str, str]:
