@@ -162,7 +162,8 @@ def board(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabula
         else "Every bound lies within a quarter of what was seen"
     )
     trace = {
-        "type": "heatmap", "x": list(QUANTITIES), "y": names, "customdata": [list(QUANTITIES.values())] * len(names), "z": z, "coloraxis": "coloraxis",
+        "type": "heatmap", "x": list(QUANTITIES), "y": names, "z": z, "coloraxis": "coloraxis",
+        "customdata": [list(QUANTITIES.values())] * len(names),
         "hovertemplate": "%{y}<br>%{customdata}: %{z:.2f} decades<extra></extra>",
     }  # fmt: skip
     if len(names) <= 12:
@@ -213,6 +214,8 @@ def worst_first(
     vacuous = float((rows["tightness %"] < 100 * VACUOUS).mean())
     whole = len(set(rows["layer"])) == len(survey.layers)
     over = int((rows["|h| certified"] > FP16).sum())
+    first = ["layer", "channel", "|h| certified", "|h| adversary", "tightness %", "verdict"]
+    found = found[first + [name for name in found.columns if name not in first]]
     found.attrs["title"] = (
         f"{100 * vacuous:.0f} % of {len(rows):,} bounds from weights alone are vacuous; "
         f"{over} are above what half precision holds"
@@ -265,9 +268,9 @@ def decay_map(survey: Survey, chosen: LayerSurvey) -> Figure:
         f"The middle state of layer {shown[most].layer.index} remembers {digits(far[most])} tokens{longest}",
         f"On {survey.said}. Left: decay of a state in one step. Right: 1 / (Δ a) at a channel’s middle step."
         f"{survey.rest}",
-        xaxis=axis("Decay factor of a step", domain=[0, 0.45]),
+        xaxis=axis("Decay factor of a step", domain=[0, 0.38]),
         yaxis=axis("Share of steps and states (%)"),
-        xaxis2=log_axis("Memory (tokens, log)", domain=[0.56, 1], anchor="y2"),
+        xaxis2=log_axis("Memory (tokens, log)", domain=[0.62, 1], anchor="y2"),
         yaxis2=axis("States that forget sooner (%)", anchor="x2"),
         margin={"r": 20},
     )

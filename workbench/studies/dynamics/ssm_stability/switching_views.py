@@ -32,6 +32,7 @@ from workbench.theme import handle, styled
 Rows = tuple[tuple[float, ...], ...]
 SHOWN_TURNS = 240  # steps of a trajectory in the portrait
 AT_ONCE = 3, 4  # states and matrices of a system that is judged while one looks; a larger one takes a run
+CORNERS = "top right", "top left", "bottom left", "top center"
 LATER = "With {} matrices of {} states this takes a run: “Judge the system at hand”"
 
 
@@ -303,7 +304,8 @@ def matrices(switching: System, system: str, vertices: Source | None) -> Figure:
             )  # fmt: skip
             point = styled(
                 "yours" if own else role, type="scatter", mode="markers+text", x=[x], y=[y], showlegend=False,
-                text=[f"A{i + 1} e{j + 1}"], textposition=("top right", "top left", "bottom right", "bottom left")[2 * i + j], name=f"A{i + 1} e{j + 1}", cliponaxis=False,
+                text=[f"A{i + 1} e{j + 1}"], textposition=CORNERS[(2 * i + j) % 4], name=f"A{i + 1} e{j + 1}",
+                cliponaxis=False,
                 hovertemplate=f"A{i + 1} e{j + 1} = (%{{x:.3g}}, %{{y:.3g}})<extra></extra>",
             )  # fmt: skip
             control = ("first", "second")[i] if own else ""
