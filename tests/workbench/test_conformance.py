@@ -86,6 +86,10 @@ def test_views_answer(study):
             )
         if shown.kind == "figure":
             assert len(shown.content["data"]) <= 30, f"{name} has more than 30 traces"
+            for trace in shown.content["data"]:
+                for control, *entry in ((trace.get("meta") or {}).get("held") or {}).values():
+                    held = study.moving[control]
+                    assert isinstance(held, Matrix if entry else Number), f"{name}: a handle sets {control}"
             assert "$" not in json.dumps(shown.content["layout"], default=str), f"{name}: mathematics in a figure"
 
 

@@ -5,7 +5,7 @@ import copy
 import plotly.graph_objects as go
 import pytest
 
-from workbench.theme import THEMES, figure, styled, template
+from workbench.theme import THEMES, figure, handle, styled, template
 
 ROLES = ["yours", "yours_band", "yours_bars", "reference", "reference_bars", "null", "predicted", "printed", "pending"]
 
@@ -22,6 +22,14 @@ def test_every_role_gives_a_trace_that_plotly_takes(role, kind):
 def test_an_unknown_role_is_refused():
     with pytest.raises(ValueError, match="role: got 'mine'; expected one of yours"):
         styled("mine", x=[1])
+
+
+def test_a_handle_keeps_its_role_and_says_what_it_sets():
+    point = handle(styled("yours", mode="markers", x=[1], y=[2]), x=("first", 0, 1), y=("beta",))
+    assert point["meta"] == {"role": "yours", "held": {"x": ["first", 0, 1], "y": ["beta"]}}
+    for trace, places in (({"x": [1, 2], "y": [1, 2]}, {"x": ("beta",)}), ({"x": [1], "y": [1]}, {})):
+        with pytest.raises(ValueError, match="expected one point"):
+            handle(trace, **places)
 
 
 def test_what_a_trace_says_itself_wins_in_both_themes():

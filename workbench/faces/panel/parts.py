@@ -129,6 +129,7 @@ def control_facts(session: Session) -> dict[str, dict[str, Any]]:
         elif isinstance(control, (List, Matrix)):
             separator = "; " if isinstance(control, Matrix) else ", "
             facts["text"] = control.text(value).replace(",", ", ").replace(";", separator)
+            facts |= {"low": control.bounds[0], "high": control.bounds[1]}
         elif isinstance(control, Data):
             facts |= {
                 "samples": [f"sample:{s}" for s in control.samples], "suffixes": ",".join(s for s in control.suffixes),

@@ -85,13 +85,13 @@ function showView(name) {
     const first = !plot.classList.contains("js-plotly-plot");
     drawFigure(frame, plot, view.figure, S.study.templates[view.theme]);
     const selects = S.study.views.find((v) => v.name === name).selects;
+    if (first) wireHandles(name, plot, selects);
     if (first && Object.keys(selects).length) {
       plot.on("plotly_click", (e) => {
         const values = {};
         for (const [key, control] of Object.entries(selects)) if (e.points[0][key] !== undefined) values[control] = e.points[0][key];
         if (Object.keys(values).length) set(values, Object.values(selects)[0]);
       });
-      wireHandles(plot, selects);
     }
   } else {
     place.innerHTML = view.html;
