@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import linalg
 
 from assay.dynamics.state_space import (
     Judged,
     gated_delta_vertices,
+    held,
     judge_switching,
     legs_matrix,
     lyapunov_exponents,
@@ -87,12 +87,12 @@ def step_lists(system: System, judged: Judged | None, count: int, rng: np.random
     if judged is not None and judged.word:
         # The rightmost factor acts first; a flow is drawn in eighths of each time that it is held.
         made = []
-        for i, held in zip(reversed(judged.word), reversed(judged.durations), strict=True):
-            made += [linalg.expm(system.A[i] * held / 8)] * 8 if system.kind == "continuous" else [system.A[i]]
+        for i, time in zip(reversed(judged.word), reversed(judged.durations), strict=True):
+            made += [held(system.A[i], time / 8)] * 8 if system.kind == "continuous" else [system.A[i]]
         return [made[i % len(made)] for i in range(count)]
     if system.kind == "continuous":
         fast = max(float(np.abs(np.linalg.eigvals(M)).max()) for M in system.A)
-        steps = [linalg.expm(M * 0.15 / fast) for M in system.A]
+        steps = [held(M, 0.15 / fast) for M in system.A]
     else:
         steps = list(system.A)
     return [steps[i] for i in rng.integers(len(steps), size=count)]
@@ -102,7 +102,7 @@ def greedy(system: System, start: np.ndarray, count: int, P: np.ndarray) -> np.n
     """(count + 1, n) a trajectory that takes at each step the matrix that leaves the largest norm h'Ph."""
     if system.kind == "continuous":
         fast = max(float(np.abs(np.linalg.eigvals(M)).max()) for M in system.A)
-        steps = np.stack([linalg.expm(M * 0.15 / fast) for M in system.A])
+        steps = np.stack([held(M, 0.15 / fast) for M in system.A])
     else:
         steps = system.A
     h, out = start, [start]
@@ -214,10 +214,10 @@ def said_of(system: System, judged: Judged) -> str:
         return f"{system.name}: shrinks in the norm of P by {decays}; κ(P) = {digits(judged.certificate.kappa)}."
     if judged.status == "REFUTED":
         word = " · ".join(f"A{i + 1}" for i in judged.word)
-        held = "" if system.kind == "discrete" else (
+        during = "" if system.kind == "discrete" else (
             " held for " + ", ".join(digits(t) for t in judged.durations)
         )  # fmt: skip
-        return f"{system.name}: {word}{held} multiplies a state by {digits(judged.growth)} each time."
+        return f"{system.name}: {word}{during} multiplies a state by {digits(judged.growth)} each time."
     radius = judged.radius
     return (
         f"{system.name}: the best quadratic rate is {digits(rate)}; products of up to {radius.length} factors grow by "

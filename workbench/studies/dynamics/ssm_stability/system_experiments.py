@@ -9,16 +9,17 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from assay.dynamics.state_space import (
     METHODS,
     channel_states,
     common_lyapunov,
     gated_delta_vertices,
+    held,
     joint_spectral_radius,
     judge_switching,
     legs_matrix,
+    lyapunov_matrix,
     pair_has_lyapunov,
     quarter_turn_pair,
     transpose_pair,
@@ -69,7 +70,7 @@ def integrated(rates: np.ndarray, steps: np.ndarray, v: np.ndarray) -> np.ndarra
     both = np.zeros((T, N, 2, 2))
     both[..., 0, 0] = -rates * steps[:, None]
     both[..., 0, 1] = v * steps[:, None]
-    jump = linalg.expm(both)
+    jump = held(both, 1.0)
     h = np.zeros(N)
     for t in range(T):
         h = jump[t, :, 0, 0] * h + jump[t, :, 0, 1]
@@ -187,7 +188,7 @@ def switch(run: Run, pairs: int) -> None:
     ):
         judged = judge_switching(A, kind=kind)
         turn = judged.durations[0] if kind == "continuous" else 1.0
-        alone = max(float(np.abs(np.linalg.eigvals(linalg.expm(M * turn) if kind == "continuous" else M)).max())
+        alone = max(float(np.abs(np.linalg.eigvals(held(M, turn) if kind == "continuous" else M)).max())
                     for M in A)  # fmt: skip
         run.row("known", system=name, alone=alone, growth=judged.growth, status=judged.status)
 
@@ -221,14 +222,13 @@ def kept_promise(A: np.ndarray, rate: float, kappa: float, rng: np.random.Genera
 
 def shared_growth(A: np.ndarray, rng: np.random.Generator, count: int) -> float:
     """Largest norm, in that of A's own Lyapunov matrix, of products of eight exp(Δ A) with steps from 0.001 to 10."""
-    P = linalg.solve_continuous_lyapunov(A.T, -np.eye(len(A)))
-    S = np.linalg.cholesky((P + P.T) / 2).T
+    S = np.linalg.cholesky(lyapunov_matrix(A)).T
     inverse = np.linalg.inv(S)
     worst = 0.0
     for _ in range(count):
         product = np.eye(len(A))
         for step in np.exp(rng.uniform(np.log(1e-3), np.log(10), 8)):
-            product = linalg.expm(step * A) @ product
+            product = held(A, step) @ product
         worst = max(worst, float(np.linalg.norm(S @ product @ inverse, 2)))
     return worst
 
