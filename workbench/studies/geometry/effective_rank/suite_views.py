@@ -143,7 +143,7 @@ def residuals(shown_grid: pd.DataFrame, metric: str, outcome: str, held: str, co
     """Ranks of metric and loss, less what the held columns explain of them."""
     grid = shown_grid
     fixed = held_columns(grid, held)
-    if grid["size"].nunique() == 1:
+    if len(set(grid["size"])) == 1:
         fixed.pop("size", None)
     x, y = rank_residuals([grid[metric], grid[outcome]], fixed)
     raw = rank_correlation(grid, metric, outcome)
