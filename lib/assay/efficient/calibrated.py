@@ -67,9 +67,7 @@ def awq_scale(
         scale = strength.pow(alpha).clamp(min=LEAST)
         scale = (scale / (own.pow(1 - alpha) + LEAST)).clamp(min=LEAST)
         scale = scale / (scale.max() * scale.min()).sqrt()
-        made = dequantise(
-            quantise_scaled(kept, found and found.columns, found and found.rows, recipe, awq=scale)
-        )
+        made = dequantise(quantise_scaled(kept, found and found.columns, found and found.rows, recipe, awq=scale))
         off = given @ made.T - wanted
         error = float(off.abs().mean() if norm == "l1" else off.square().mean())
         errors.append(error)
@@ -94,9 +92,7 @@ def quantise_asinq(
     return quantise_scaled(weight, found.columns, found.rows, recipe, awq=scale)
 
 
-def gptq_groups(
-    weight: Tensor, moments: Tensor, recipe: Recipe, *, each: Callable[[], None] | None = None
-) -> Tensor:
+def gptq_groups(weight: Tensor, moments: Tensor, recipe: Recipe, *, each: Callable[[], None] | None = None) -> Tensor:
     """GPTQ with a range for every group, taken from the weights as they are when the group is reached.
 
     Args:

@@ -93,9 +93,7 @@ def quantise_by(
     if method == "gptq":
         assert inputs is not None
         given = inputs.double()
-        return Outcome(
-            gptq_groups(kept, given.T @ given, recipe), recipe.bits_a_weight(height, width, scaled=False)
-        )
+        return Outcome(gptq_groups(kept, given.T @ given, recipe), recipe.bits_a_weight(height, width, scaled=False))
     if method in ("rtn", "clip", "hqq", "nf"):
         made = quantise_rtn(kept, recipe, clip=method == "clip")
     elif method in ("sinq", "sinq-nf", "sinq-hqq"):

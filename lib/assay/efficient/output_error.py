@@ -37,7 +37,7 @@ def expected_output_error(quantised: QuantTensor, second_moment: Tensor) -> floa
     Raises:
         ValueError: moments of another length, or levels that are not evenly spaced.
     """
-    height, width = quantised.codes.shape
+    width = quantised.codes.shape[1]
     if second_moment.shape != (width,):
         raise ValueError(f"second_moment: got shape {tuple(second_moment.shape)}; expected ({width},).")
     if quantised.recipe.levels == "normal":

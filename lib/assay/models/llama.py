@@ -224,7 +224,9 @@ def wanted(name: str) -> bool:
 def from_gguf(opened: Checkpoint) -> Llama:
     kind = str(opened.config.get("general.architecture", "nothing"))
     if kind not in KINDS:
-        raise ValueError(f"{opened.name}: its architecture is {kind[:40]}; expected one of {', '.join(KINDS)} to be run.")
+        raise ValueError(
+            f"{opened.name}: its architecture is {kind[:40]}; expected one of {', '.join(KINDS)} to be run."
+        )
     heads = int(number(opened, f"{kind}.attention.head_count"))
     width = int(number(opened, f"{kind}.embedding_length"))
     kv = int(opened.config.get(f"{kind}.attention.head_count_kv", heads))

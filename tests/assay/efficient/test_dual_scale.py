@@ -139,7 +139,13 @@ def test_the_gate_and_its_number():
 def test_zeros_stay_zeros_and_are_no_trouble():
     weight, _, _ = drawn(5, 40, 64)
     weight[7], weight[:, 9] = 0, 0
-    for recipe in (Recipe(), Recipe(levels="symmetric"), Recipe(refine=True), Recipe(levels="normal"), Recipe(aux=True)):
+    for recipe in (
+        Recipe(),
+        Recipe(levels="symmetric"),
+        Recipe(refine=True),
+        Recipe(levels="normal"),
+        Recipe(aux=True),
+    ):
         made = dequantise(quantise_sinq(weight, recipe))
         assert bool(torch.isfinite(made).all())
         if recipe == Recipe(levels="symmetric"):

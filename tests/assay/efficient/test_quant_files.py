@@ -74,11 +74,11 @@ def test_a_file_and_back(tmp_path, recipe):
 
 
 def test_scales_out_of_half_precision_stay_whole(tmp_path):
-    made = quantise_sinq(torch.randn(8, 16, generator=torch.Generator().manual_seed(0)) * 1e-6)
+    made = quantise_sinq(torch.randn(8, 16, generator=torch.Generator().manual_seed(0)) * 1e6)
     write_quantised(tmp_path / "m.safetensors", {"w": made}, {})
     assert checkpoints.open(tmp_path / "m.safetensors").stored("w.scale").dtype == "F32"
     torch.testing.assert_close(dequantise(read_quantised(tmp_path / "m.safetensors")[0]["w"]), dequantise(made),
-                               rtol=3e-3, atol=1e-9)  # fmt: skip
+                               rtol=3e-3, atol=1e3)  # fmt: skip
 
 
 def header_of(**changed):

@@ -13,5 +13,8 @@ for architecture in (80, 90):
     for columns in (16, 64, 128, 256):
         for stop in (False, True):
             constants = {"STOP": stop, "ROWS": gpu.CELLS // columns, "COLUMNS": columns}
-            assert spills(gpu.balance_kernel, SIGNATURE, constants, architecture, num_warps=gpu.WARPS) == 0, (columns, stop)
+            assert spills(gpu.balance_kernel, SIGNATURE, constants, architecture, num_warps=gpu.WARPS) == 0, (
+                columns,
+                stop,
+            )
     print(f"sm_{architecture}: nothing spills")

@@ -12,7 +12,6 @@ difference would say little, the tile is walked through again in float64.
 import math
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from assay.kernels._balance.reference import FIRST_CLAMP, LEAST, LOG_RANGE, SLACK

@@ -8,7 +8,6 @@ rows by Chan's rule, so that a large mean costs no digits. Row scales wait in me
 # ruff: noqa: ANN001, ANN202
 # pyright: reportMissingParameterType=false, reportGeneralTypeIssues=false, reportCallIssue=false, reportArgumentType=false
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor

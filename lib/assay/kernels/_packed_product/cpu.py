@@ -124,9 +124,7 @@ def laid_out(x: np.ndarray, groups: int, places: int) -> np.ndarray:
     return np.ascontiguousarray(x.reshape(groups, -1, places).transpose(0, 2, 1)).reshape(groups, -1)
 
 
-def multiplied(
-    x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, levels: Tensor | None, bits: int
-) -> Tensor:
+def multiplied(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, levels: Tensor | None, bits: int) -> Tensor:
     """As the reference, for float32 inputs; scales and zeros float32."""
     rows, columns = len(packed), x.shape[1]
     if len(x) > FEW:

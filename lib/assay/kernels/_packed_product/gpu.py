@@ -7,7 +7,6 @@ A group's inputs are loaded once for the rows of a program; scale and zero of a 
 # ruff: noqa: ANN001, ANN202
 # pyright: reportMissingParameterType=false, reportGeneralTypeIssues=false, reportCallIssue=false, reportArgumentType=false
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -55,9 +54,7 @@ def product_kernel(
     tl.store(out + given * height + i, total.to(out.dtype.element_ty), mask=there)
 
 
-def multiplied(
-    x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, levels: Tensor | None, bits: int
-) -> Tensor:
+def multiplied(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, levels: Tensor | None, bits: int) -> Tensor:
     """As the reference; many inputs are multiplied with unpacked weights."""
     if len(x) > FEW:
         return packed_product_reference(x, packed, scale, zero, levels, bits)
