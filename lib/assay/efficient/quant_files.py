@@ -96,14 +96,10 @@ def read_quantised(path: Path) -> tuple[dict[str, QuantTensor], dict[str, Tensor
             (height, width), group = entry["shape"], int(entry["group"])
             gated = bool(entry["gated"])
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{path.name}: says nothing usable of {name} ({error}); expected a whole header."
-            ) from None
+            raise ValueError(f"{path.name}: says nothing usable of {name} ({error}).") from None
         codes = tensor(f"{name}.codes")
         if codes.shape != (height, packed_bytes(width, recipe.bits)):
-            raise ValueError(
-                f"{path.name}: {name}.codes has shape {tuple(codes.shape)}, which does not fit its header."
-            )
+            raise ValueError(f"{path.name}: {name}.codes has shape {tuple(codes.shape)}; its header says otherwise.")
         scale = tensor(f"{name}.scale").float()
         zero = tensor(f"{name}.zero").float() if recipe.zeros else torch.full_like(scale, 2 ** (recipe.bits - 1))
         column = tensor(f"{name}.column").float() if f"{name}.column" in file.tensors else None

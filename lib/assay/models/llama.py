@@ -198,7 +198,7 @@ def number(opened: Checkpoint, *names: str) -> float:
 def from_folder(opened: Checkpoint) -> Llama:
     kind = str(opened.config.get("model_type", "nothing"))
     if kind not in KINDS:
-        raise ValueError(f"{opened.name}: its model_type is {kind[:40]}; expected one of {', '.join(KINDS)} to be run.")
+        raise ValueError(f"{opened.name}: its model_type is {kind[:40]}; expected one of {', '.join(KINDS)}.")
     scaling = opened.config.get("rope_scaling") or opened.config.get("rope_parameters") or {}
     form = str(scaling.get("rope_type", scaling.get("type", "default")))
     if form != "default":

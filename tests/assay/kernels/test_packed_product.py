@@ -20,7 +20,8 @@ def drawn(seed, bits, height, groups, group, inputs):
 
 @settings(max_examples=80, deadline=None)
 @given(
-    st.integers(0, 10**6), st.sampled_from(BITS), st.integers(1, 40), st.integers(1, 4), st.sampled_from([8, 16, 24, 64]),
+    st.integers(0, 10**6), st.sampled_from(BITS), st.integers(1, 40), st.integers(1, 4),
+    st.sampled_from([8, 16, 24, 64]),
     st.sampled_from([0, 1, 2, 4, 5, 9]), st.booleans(),
 )  # fmt: skip
 def test_it_is_the_product_with_unpacked_weights(seed, bits, height, groups, group, inputs, codebook):

@@ -158,10 +158,10 @@ def balanced(
     down, across = height // rows, width // columns
     mu1, mu2 = weight.new_empty(down, width), weight.new_empty(height, across)
     trace = weight.new_empty(down, across, iterations)
-    arrays = [x.numpy() for x in (mu1, mu2, trace)]
+    given, of_columns, of_rows, seen = weight.numpy(), mu1.numpy(), mu2.numpy(), trace.numpy()
 
     def share(first: int, last: int) -> None:
-        _tiles(weight.numpy(), rows, columns, iterations, low, high, stop, *arrays, first, last)
+        _tiles(given, rows, columns, iterations, low, high, stop, of_columns, of_rows, seen, first, last)
 
     shared_out(weight.numel(), down * across, share)
     return mu1, mu2, trace

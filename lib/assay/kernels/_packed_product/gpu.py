@@ -43,10 +43,9 @@ def product_kernel(
             high: tl.constexpr = 8 // HIGH
             more = tl.load(row + (second + j // high)[None, :], mask=both, other=0).to(tl.int32)
             code += ((more >> (HIGH * (j % high))[None, :]) & ((1 << HIGH) - 1)) << LOW
+        value = code.to(tl.float32)
         if CODEBOOK:
             value = tl.load(levels + code, mask=both, other=0.0).to(tl.float32)
-        else:
-            value = code.to(tl.float32)
         s = tl.load(scale + i.to(tl.int64) * groups + n, mask=there, other=0.0).to(tl.float32)
         z = tl.load(zero + i.to(tl.int64) * groups + n, mask=there, other=0.0).to(tl.float32)
         part = tl.sum(tl.where(both, value * own[None, :], 0.0), 1)

@@ -6,7 +6,8 @@
     .bench/sinq/bin/python tests/assay/efficient/peers/record_sinq.py
 
 writes `sinq.npz` beside this file. `weight` (96, 128) has columns and rows of unequal spread, `square` (64, 128) is cut
-in tiles of 32 by 32, `mild` (96, 128) is of low kurtosis, `inputs` (1, 50, 128) are activations. For each case its codes, scales, zeros and column scales.
+in tiles of 32 by 32, `mild` (96, 128) is of low kurtosis, `inputs` (1, 50, 128) are activations. For each
+case its codes, scales, zeros and column scales.
 """
 
 from importlib import metadata
