@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from assay.checkpoints import Checkpoint
 from assay.checkpoints.families import setting
+from assay.models.named_weights import Change, LazyWeights
 
 __all__ = ["Bert", "read_bert"]
 
@@ -49,6 +50,10 @@ class Bert:
     def with_weights(self, changed: Mapping[str, Tensor]) -> Bert:
         """The same encoder with some weights exchanged."""
         return replace(self, weights={**self.weights, **changed})
+
+    def loaded(self) -> Bert:
+        """The same encoder with all weights in memory."""
+        return replace(self, weights=dict(self.weights))
 
     @torch.no_grad()
     def embed(self, sentences: Sequence[Sequence[int]], seen: Seen | None = None) -> Tensor:
@@ -95,7 +100,9 @@ class Bert:
 
 
 def read_bert(opened: Checkpoint) -> Bert:
-    """A BERT-like encoder from a Hugging Face folder, in float32; without a configuration its sizes follow from names.
+    """A BERT-like encoder from a Hugging Face folder, in float32, read when asked for.
+
+    Without a configuration its sizes follow from names and shapes.
 
     Raises:
         ValueError: another architecture, or a weight that is missing or cannot be read.
@@ -109,11 +116,14 @@ def read_bert(opened: Checkpoint) -> Bert:
     if not layers or missing:
         lacks = missing[0] if missing else "encoder.layer.0"
         raise ValueError(f"{opened.name}: lacks {lacks}; expected the weights of a BERT-like encoder.")
-    weights = {short: opened.tensor(name, dtype=torch.float32) for short, name in names.items()
-               if short.startswith(("encoder.", "embeddings.")) and not short.endswith("position_ids")}  # fmt: skip
-    width = weights["embeddings.word_embeddings.weight"].shape[1]
+    places: dict[str, tuple[str, Change | None]] = {
+        short: (name, None) for short, name in names.items()
+        if short.startswith(("encoder.", "embeddings.")) and not short.endswith("position_ids")
+    }  # fmt: skip
+    width = opened.stored(names["embeddings.word_embeddings.weight"]).shape[1]
+    context = opened.stored(names["embeddings.position_embeddings.weight"]).shape[0]
     heads = int(setting(opened.config, "num_attention_heads") or max(1, width // 32))
     if width % heads:
         raise ValueError(f"{opened.name}: has {heads} heads of {width}; expected a number that divides it.")
     epsilon = float(setting(opened.config, "layer_norm_eps") or 1e-12)
-    return Bert(layers, heads, epsilon, len(weights["embeddings.position_embeddings.weight"]), weights)
+    return Bert(layers, heads, epsilon, context, LazyWeights(opened, places))

@@ -6,6 +6,7 @@ Sources: Touvron et al. (2023), "LLaMA", section 2.2; grouped queries: Ainslie e
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from torch.nn import functional
 from assay.checkpoints import Checkpoint
 from assay.checkpoints.families import setting
 from assay.models.decoder import EPSILON, HEAD, ROTARY_BASE, Decoder
+from assay.models.named_weights import Change, LazyWeights
 
 __all__ = ["MATRICES", "Llama", "LlamaShape", "llama_of_decoder", "read_llama"]
 
@@ -76,6 +78,10 @@ class Llama:
     def with_weights(self, changed: Mapping[str, Tensor]) -> Llama:
         """The same decoder with some weights exchanged."""
         return replace(self, weights={**self.weights, **changed})
+
+    def loaded(self) -> Llama:
+        """The same decoder with all weights in memory."""
+        return replace(self, weights=dict(self.weights))
 
     @torch.no_grad()
     def logits(self, tokens: Tensor, seen: Seen | None = None) -> Tensor:
@@ -179,7 +185,7 @@ def llama_of_decoder(model: Decoder) -> Llama:
 
 
 def read_llama(opened: Checkpoint) -> Llama:
-    """A Llama-like decoder from a Hugging Face folder or a GGUF file, in float32.
+    """A Llama-like decoder from a Hugging Face folder or a GGUF file, in float32; weights are read when asked for.
 
     Raises:
         ValueError: another architecture, a setting that is missing, positions that are scaled, or a weight that cannot
@@ -211,10 +217,10 @@ def from_folder(opened: Checkpoint) -> Llama:
         int(setting(opened.config, "head_dim") or width // heads), float(number(opened, "rms_norm_eps")), float(base),
         int(number(opened, "max_position_embeddings")),
     )  # fmt: skip
-    weights = {name: opened.tensor(name, dtype=torch.float32) for name in opened.names() if wanted(name)}
+    names: dict[str, tuple[str, Change | None]] = {name: (name, None) for name in opened.names() if wanted(name)}
     if opened.config.get("tie_word_embeddings"):
-        weights.pop("lm_head.weight", None)
-    return checked(opened, shape, weights)
+        names.pop("lm_head.weight", None)
+    return checked(opened, shape, names)
 
 
 def wanted(name: str) -> bool:
@@ -236,18 +242,17 @@ def from_gguf(opened: Checkpoint) -> Llama:
         float(number(opened, f"{kind}.attention.layer_norm_rms_epsilon")),
         float(opened.config.get(f"{kind}.rope.freq_base", ROTARY_BASE)), int(number(opened, f"{kind}.context_length")),
     )  # fmt: skip
-    weights = {}
+    names: dict[str, tuple[str, Change | None]] = {}
     for name in opened.names():
         found = LAYER.fullmatch(name)
         if found and found[2] in GGUF_NAMES:
-            value = opened.tensor(name, dtype=torch.float32)
-            if kind in ("llama", "mistral", "smollm") and found[2] in ("attn_q", "attn_k"):
-                value = unpaired(value, heads if found[2] == "attn_q" else kv)
-            weights[f"model.layers.{found[1]}.{GGUF_NAMES[found[2]]}.{found[3]}"] = value
+            paired = kind in ("llama", "mistral", "smollm") and found[2] in ("attn_q", "attn_k")
+            change = functools.partial(unpaired, heads=heads if found[2] == "attn_q" else kv) if paired else None
+            names[f"model.layers.{found[1]}.{GGUF_NAMES[found[2]]}.{found[3]}"] = (name, change)
     plain = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight",
              "output.weight": "lm_head.weight"}  # fmt: skip
-    weights |= {new: opened.tensor(old, dtype=torch.float32) for old, new in plain.items() if old in opened.names()}
-    return checked(opened, shape, weights)
+    names |= {new: (old, None) for old, new in plain.items() if old in opened.names()}
+    return checked(opened, shape, names)
 
 
 def unpaired(value: Tensor, heads: int) -> Tensor:
@@ -255,10 +260,10 @@ def unpaired(value: Tensor, heads: int) -> Tensor:
     return value.unflatten(0, (heads, -1, 2)).transpose(1, 2).flatten(0, 2)
 
 
-def checked(opened: Checkpoint, shape: LlamaShape, weights: dict[str, Tensor]) -> Llama:
+def checked(opened: Checkpoint, shape: LlamaShape, names: dict[str, tuple[str, Change | None]]) -> Llama:
     needed = [f"model.layers.{i}.{name}.weight" for i in range(shape.layers)
               for name in (*MATRICES, "input_layernorm", "post_attention_layernorm")]  # fmt: skip
-    missing = [n for n in (*needed, "model.embed_tokens.weight", "model.norm.weight") if n not in weights]
+    missing = [n for n in (*needed, "model.embed_tokens.weight", "model.norm.weight") if n not in names]
     if missing:
         raise ValueError(f"{opened.name}: lacks {missing[0]}; expected the weights of a Llama-like decoder.")
-    return Llama(shape, weights)
+    return Llama(shape, LazyWeights(opened, names))

@@ -1,8 +1,9 @@
 """Text as the tokens of a checkpoint: byte-level BPE of GPT-2's kind, and BERT's word pieces.
 
 Sources: Radford et al. (2019), section 2.2 (bytes as letters); Devlin et al. (2019), section 3 (word pieces).
-Vocabulary and merges come from `tokenizer.json`, `vocab.txt` or the metadata of a GGUF file. A word is cut as GPT-2 cuts it, with
-digits one by one; where a vocabulary was made with another cut, some words get other tokens, and the same text.
+Vocabulary and merges come from `tokenizer.json`, `vocab.txt` or the metadata of a GGUF file. A word is cut as GPT-2
+cuts it, with digits one by one; where a vocabulary was made with another cut, some words get other tokens, and the same
+text.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def test_a_whole_layer_and_the_gate(kept):
     close_but_for_ties(dequantise(found), kept["layer"])
     torch.testing.assert_close(sinq_linear(kept["inputs"], found), kept["inputs"] @ dequantise(found).T)
     off = (sinq_linear(kept["inputs"], found) - kept["layer_out"]).square().mean() / kept["layer_out"].square().mean()
-    assert float(off) < 1e-4
+    assert float(off) < 1e-3
     gated = quantise_sinq(kept["weight"], recipe)
     assert gated.gated and gated.column is None and kurtosis(kept["weight"]) > 5
     close_but_for_ties(dequantise(gated), kept["gated"])
