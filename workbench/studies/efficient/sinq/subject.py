@@ -15,8 +15,8 @@ from assay.efficient import Fate, Recipe, fate_of
 from assay.models import (
     PROSE_DECODER_FOLDER,
     Bert,
-    BytePairs,
     ByteLevel,
+    BytePairs,
     Llama,
     WordPieces,
     installed_text,
@@ -236,7 +236,9 @@ def own_inputs(source: Source, names: tuple[str, ...]) -> Mapping[str, torch.Ten
             arrays = {name: held[name] for name in held.files if name in names or f"{name}.weight" in names}
             found = list(held.files)
     except (OSError, ValueError, EOFError):
-        raise ValueError(f"activations: {source.name} cannot be read; expected an .npz of arrays (tokens, D).") from None
+        raise ValueError(
+            f"activations: {source.name} cannot be read; expected an .npz of arrays (tokens, D)."
+        ) from None
     if not arrays:
         raise ValueError(f"activations: names {', '.join(found[:3])}; expected names of layers, such as {names[0]}.")
     out = {}
