@@ -24,7 +24,7 @@ def gap(quality: Result, rival: str, method: str, bits: tuple[int, ...]) -> Evid
     """1 − (gap of a method) / (gap of its rival), gaps to the float model summed over bits, over blocks of text."""
     rows = quality["units"]
     rows = rows[rows["bits"].isin(bits).to_numpy() & rows["method"].isin([rival, method]).to_numpy()]
-    group = 64 if (rows["group"] == 64).any() else (int(rows["group"].iloc[0]) if len(rows) else 64)
+    group = 64 if 64 in rows["group"].tolist() else (int(rows["group"].iloc[0]) if len(rows) else 64)
     rows = rows[(rows["group"] == group).to_numpy()].assign(gap=lambda r: r["value"] - r["floating"])
     wide = rows.pivot_table(index=["unit", "block"], columns="method", values="gap", aggfunc="sum").reset_index()
     if wide.empty or rival not in wide or method not in wide:
@@ -98,7 +98,7 @@ def known(survey: Result) -> pd.DataFrame:
 
 def over_layers(values: np.ndarray, rows: pd.DataFrame, note: str) -> Evidence | NeedsScale:
     """A mean with its interval over blocks of the model: matrices of one block read alike inputs."""
-    if len(values) < 2 or rows["number"].nunique() < 2:
+    if len(values) < 2 or len(set(rows["number"])) < 2:
         return NeedsScale(
             "Needs activations of at least two blocks: a model that is run here, or activations.", STANDARD
         )

@@ -1,5 +1,8 @@
 """What can be moved, and what is prepared from it: a model's layer, a tile of it, and its activations."""
 
+# a choice is text, of which the type checker does not know that it is one of a few
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -225,7 +228,7 @@ def weight(subject: Subject, layer: str) -> torch.Tensor:
 def grid(weight: torch.Tensor, group: str, tiling: str) -> tuple[int, int]:
     """Height and width of a tile."""
     width = group_width(weight.shape[1], int(group))
-    return tile_height(len(weight), width, tiling), width  # pyright: ignore[reportArgumentType]
+    return tile_height(len(weight), width, tiling), width
 
 
 @study.prepared
@@ -359,7 +362,7 @@ def curve(
     """Imbalance and error at several iterations; does not depend on the one that is set."""
     recipe = Recipe(
         bits=int(bits), group=int(group), clamp=(low, high), stop=stop, levels=levels, refine=refine, aux=aux
-    )  # pyright: ignore[reportArgumentType]
+    )
     errors, outputs, imbalance = [], [], []
     for k in STEPS:
         own = on_tile(recipe, shown_tile, iterations=k)

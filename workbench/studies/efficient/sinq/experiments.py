@@ -170,8 +170,8 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     """Spearman's; 0 where a side is constant."""
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
-    ranks = [np.argsort(np.argsort(v, kind="stable"), kind="stable") for v in (a, b)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(v, kind="stable"), kind="stable") for v in (a, b))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 @study.experiment(
@@ -346,7 +346,7 @@ def checks(run: Run, subject: Subject, recipe: Recipe) -> None:
             plain, scaled = quantise_rtn(weight, recipe), quantise_rtn(weight * rows, recipe)
             codes += int((plain.codes != scaled.codes).sum())
     run.row("checks", check="packed product", value=worst, bound=1e-5, cases=cases,
-            note="y = Q (s₂ ⊙ x) from packed bytes beside the dequantised product in float64, over the largest.")  # fmt: skip
+            note="y = Q (s₂ ⊙ x) from packed bytes beside the dequantised product in float64.")  # fmt: skip
     run.row("checks", check="rows change no code", value=float(codes), bound=0.5, cases=cases,
             note="Codes that differ after rows were multiplied by powers of two.")  # fmt: skip
 

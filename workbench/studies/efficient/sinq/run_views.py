@@ -118,7 +118,8 @@ def imbalance_and_error(survey: Result | None) -> Figure:
         styled("reference", type="scatter", mode="lines", x=x, y=y, customdata=told, name="over iterations",
                line={"width": 1}, hovertemplate="%{customdata}: %{y:.1f} %<extra></extra>"),
         styled("yours", type="scatter", mode="markers", x=last["imbalance"], y=last["error"],
-               name="after 16 iterations", customdata=last["layer"], marker={"size": 7}, hovertemplate="%{customdata}: %{y:.1f} %<extra></extra>"),
+               name="after 16 iterations", customdata=last["layer"], marker={"size": 7},
+               hovertemplate="%{customdata}: %{y:.1f} %<extra></extra>"),
     ]  # fmt: skip
     low = int((last["error"] < 100).sum())
     return figure(
@@ -169,7 +170,7 @@ def pareto(quality: Result | None) -> Figure:
     traces.append(styled("null", type="scatter", mode="lines", x=ends, y=[floating, floating], name="float model",
                          hovertemplate="float: %{y:.4g}<extra></extra>"))  # fmt: skip
     again = f" Its weights were {text['again']} codes before: re-quantised." if text["again"] else ""
-    if rows["exact"].any():
+    if bool(rows["exact"].to_numpy().any()):
         again += " Some came back exactly, for they lay on such a grid."
     return figure(
         traces,
@@ -246,9 +247,7 @@ def costs(times: Result | None) -> pd.DataFrame | str:
     size = times["matrix"].iloc[0]
     ratio = rows[(rows["method"] == "sinq").to_numpy()]["ratio"].median()
     table.attrs["title"] = f"SINQ takes {ratio:.2f} times as long as round-to-nearest"
-    table.attrs["subtitle"] = (
-        f"A matrix of {int(size['rows'])} × {int(size['columns'])}, medians, one thread of this machine."
-    )
+    table.attrs["subtitle"] = f"A matrix of {int(size['rows'])} × {int(size['columns'])}, medians, one thread."
     return table
 
 
@@ -291,10 +290,10 @@ def quantised_before(subject: Subject) -> str:
             "be told from its types; **Compare methods on text** says when weights come back exactly."
         )
     return (
-        f"The weights of **{subject.name}** are **{subject.coded}** codes already: every 32 of a row lie on a grid of 16 "
-        "values. Round-to-nearest at 4 bits with groups of 32 and a zero point gives them back exactly, so that no "
-        "second scale can do better; at 3 or 2 bits, or with larger groups, what is measured is **re-quantisation**, and says "
-        "little of a model that was trained in floats."
+        f"The weights of **{subject.name}** are **{subject.coded}** codes already: every 32 of a row lie on 16 values. "
+        "Round-to-nearest at 4 bits with groups of 32 and a zero point gives them back exactly, so that no "
+        "second scale can do better; at 3 or 2 bits, or with larger groups, this is **re-quantisation**, and "
+        "says little of a model that was trained in floats."
     )
 
 

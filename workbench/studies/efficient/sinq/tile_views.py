@@ -230,10 +230,10 @@ def scales_and_activations(
 
 def spearman(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
     """Rank correlation with its 95 % interval by Fisher's z (Bonett & Wright 2000); 0 where a side is constant."""
-    ranks = [np.argsort(np.argsort(v, kind="stable"), kind="stable").astype(float) for v in (a, b)]
+    first, second = (np.argsort(np.argsort(v, kind="stable"), kind="stable").astype(float) for v in (a, b))
     if len(a) < 5 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0, -1.0, 1.0
-    rho = float(np.corrcoef(*ranks)[0, 1])
+    rho = float(np.corrcoef(first, second)[0, 1])
     z, half = np.arctanh(np.clip(rho, -0.999999, 0.999999)), 1.96 * np.sqrt((1 + rho**2 / 2) / (len(a) - 3))
     return rho, float(np.tanh(z - half)), float(np.tanh(z + half))
 
@@ -254,10 +254,7 @@ def numbers(
         Stat("matrix", f"{height} × {width}"),
         Stat("tile", f"{tile.weight.shape[0]} × {tile.weight.shape[1]}"),
         Stat("imbalance of the tile", f"{matrix_imbalance(tile.weight):.3g}"),
-        Stat(
-            "after balancing",
-            f"{float(pair.scales.trace.min()) if recipe.iterations else matrix_imbalance(tile.weight):.3g}",
-        ),
+        Stat("after balancing", f"{balanced:.3g}"),
         Stat("weight error, RTN", f"{lost[0]:.3g}", "% of |W|²"),
         Stat("weight error, SINQ", f"{lost[1]:.3g}", "% of |W|²"),
         Stat("bits a weight", f"{recipe.bits_a_weight(height, width, scaled=not gated):.3f}"),
