@@ -93,10 +93,9 @@ def fate_of(opened: Checkpoint, name: str, pattern: str, recipe: Recipe, *, requ
         return Fate(name, "kept", "embedding or unembedding", parameters=count)
     if layer_of(name) is None or "embed" in name:
         return Fate(name, "kept", "stands outside the blocks", parameters=count)
-    if stored.quantised and not requantise:
+    integers = stored.read_as.is_complex or not stored.read_as.is_floating_point  # codes without their scales
+    if integers or (stored.quantised and not requantise):
         return Fate(name, "refused", f"already quantised: type {stored.dtype}; dequantise explicitly", parameters=count)
-    if stored.dtype[0] in "UIC" and stored.dtype not in ("IQ4_NL", "IQ4_XS"):
-        return Fate(name, "refused", f"is stored as {stored.dtype}, which is no float", parameters=count)
     height, width = stored.shape
     try:
         tile_height(height, group_width(width, recipe.group), recipe.tiling)

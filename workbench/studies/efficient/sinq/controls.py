@@ -57,7 +57,8 @@ study = Study(
 
 study.group("Model")
 study.checkpoint(
-    "model", "sample:prose-decoder", samples=("prose-decoder", "minilm", "smollm2"), label="Checkpoint", group="Model",
+    "model", "sample:prose-decoder", samples=("prose-decoder", "made-columns", "minilm", "smollm2"),
+    label="Checkpoint", group="Model",
     suffixes=(".safetensors", ".gguf", ".npz", ".pt", ".bin", ""), needs="a checkpoint with matrices of floats",
     doc="Whose weights are quantised; Llama-like decoders and BERT-like encoders are run as well.",
 )  # fmt: skip
@@ -268,6 +269,8 @@ def inputs(subject: Subject, activations: Source | None) -> Mapping[str, torch.T
     """Activations by layer: those that were given, or those of a small model; None where they take a run."""
     if activations is not None:
         return own_inputs(activations, subject.names)
+    if subject.made is not None:
+        return own_inputs(subject.made, subject.names)
     if not subject.light or subject.net is None or not subject.shipped:
         return None
     return seen_inputs(subject.net, read_passage(subject, "prose", None, LIVE_WINDOWS, 128))

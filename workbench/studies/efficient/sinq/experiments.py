@@ -62,8 +62,8 @@ def activations_of(
     run: Run, subject: Subject, given: Source | None, text: str, own_text: Source | None, window: int
 ) -> Mapping[str, torch.Tensor]:
     """Inputs of layers: those that were given, or those on the text; none where the model is not run."""
-    if given is not None:
-        return own_inputs(given, subject.names)
+    if given is not None or subject.made is not None:
+        return own_inputs(given or subject.made, subject.names)
     if subject.net is None:
         return {}
     passage = read_passage(subject, text, own_text, CALIBRATION_WINDOWS, window)

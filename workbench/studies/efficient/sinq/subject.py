@@ -46,7 +46,7 @@ class Subject:
         net: what runs it, weights read when asked for; None where its architecture is not one that is run here.
         why: a sentence where it is not run. names: matrices that can be quantised, in order.
         coded: stored type of the weights where they are codes already, such as Q4_1; else empty.
-        parameters: of all tensors. shipped: the one that comes along.
+        parameters: of all tensors. shipped: the decoder that comes along. made: inputs of the matrix that is made up.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Subject:
     coded: str
     parameters: int
     shipped: bool
+    made: Source | None = None
 
     @property
     def light(self) -> bool:
@@ -83,9 +84,9 @@ def open_subject(source: Source, requantise: bool) -> Subject:
     found = [fate_of(opened, name, "*", Recipe(group=16), requantise=True) for name in opened.names()]
     able = [fate.name for fate in found if fate.state == "quantised"]
     codes = sorted({opened.stored(name).dtype for name in able if opened.stored(name).quantised})
-    packed = [fate for fate in found if fate.state == "refused" and "no float" in fate.reason]
+    packed = [fate for fate in found if fate.state == "refused" and "already quantised" in fate.reason]
     if packed and not able:
-        raise ValueError(f"model: {packed[0].name} {packed[0].reason}; expected a checkpoint of floats.")
+        raise ValueError(f"model: {packed[0].name} is {packed[0].reason}, or open weights in floats.")
     if codes and not requantise:
         raise ValueError(
             f"model: {source.name} is already quantised: type {', '.join(codes)}; dequantise explicitly, by switching "
@@ -97,7 +98,10 @@ def open_subject(source: Source, requantise: bool) -> Subject:
         said = f"; {refused.name}: {refused.reason}" if refused else ""
         raise ValueError(f"model: {source.name} has no matrix that can be quantised{said}.")
     total = sum(opened.stored(name).numel for name in opened.names())
-    return Subject(source.name, opened, net, why, names, ", ".join(codes), total, shipped)
+    made = None
+    if source.path is None and source.name == "made-columns":
+        made = Source(source.reference, "inputs of made-columns", source.sha256, place.with_name("inputs.npz"))
+    return Subject(source.name, opened, net, why, names, ", ".join(codes), total, shipped, made)
 
 
 def runner(opened: checkpoints.Checkpoint, shipped: bool) -> tuple[Llama | Bert | None, str]:
