@@ -23,8 +23,8 @@ def main() -> None:
     weight = 0.02 * rng.standard_normal((ROWS, COLUMNS)) * spread
     inputs = rng.standard_normal((TOKENS, COLUMNS)) * spread**-0.8
     FOLDER.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(FOLDER / "weights.npz", **{"layers.0.made.weight": weight.astype(np.float32)})
-    np.savez_compressed(FOLDER / "inputs.npz", **{"layers.0.made.weight": inputs.astype(np.float16)})
+    for name, value in (("weights", weight.astype(np.float32)), ("inputs", inputs.astype(np.float16))):
+        np.savez_compressed(FOLDER / f"{name}.npz", allow_pickle=False, **{"layers.0.made.weight": value})
 
 
 if __name__ == "__main__":

@@ -205,7 +205,7 @@ def weights():
         ({"layers.0.a.weight": np.zeros((1, 64), np.float32)}, {}, "got 1 row; expected at least 2"),
         ({"norm": np.ones(5, np.float32)}, {}, "has no matrix that can be quantised"),
         (
-            weights(**{"layers.0.a.weight": np.full((32, 64), np.nan, np.float32)}),
+            {"layers.0.a.weight": np.full((32, 64), np.nan, np.float32)},
             {},
             r"layers.0.a holds nan at \[0, 0\]",
         ),
