@@ -6,6 +6,7 @@ arXiv 2509.22944, section 2, and its released code.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import torch
@@ -34,9 +35,8 @@ def checked_weight(weight: Tensor, name: str = "weight") -> Tensor:
     if len(weight) < 2:
         raise ValueError(f"{name}: got {len(weight)} row; expected at least 2, for a deviation is of several values.")
     kept = weight.detach() if weight.dtype is torch.float64 else weight.detach().float()
-    finite = torch.isfinite(kept)
-    if not bool(finite.all()):
-        bad = finite.logical_not().nonzero()[0].tolist()
+    if kept.numel() and not all(math.isfinite(float(end)) for end in kept.aminmax()):  # NaN comes through
+        bad = torch.isfinite(kept).logical_not().nonzero()[0].tolist()
         raise ValueError(f"{name}: holds {float(kept[tuple(bad)])} at {bad}; expected finite weights.")
     return kept.contiguous()
 

