@@ -132,27 +132,44 @@ def quantise_scaled(
     group = group_width(width, recipe.group)
     if column is not None and (column.shape[-1] != width or column.dim() != 2 or height % len(column)):
         raise ValueError(f"column: got shape {tuple(column.shape)}; expected (tiles, {width}).")
-    scaled = kept
-    if column is not None:
-        scaled = (kept.view(len(column), -1, width) / column.to(kept.dtype)[:, None, :]).view(height, width)
-    groups = scaled.view(height, -1, group)
-    if row is not None:
-        if row.shape != (height, width // group):
-            raise ValueError(f"row: got shape {tuple(row.shape)}; expected {(height, width // group)}.")
-        groups = groups / row.to(kept.dtype)[:, :, None]
-    if awq is not None:
-        groups = groups * awq.to(kept.dtype).view(1, -1, group)
-        column = (torch.ones(1, width) if column is None else column) / awq
-    if recipe.refine:
-        found = refined_zeros(groups, recipe.bits)
-    elif clip:
-        found = clipped_groups(groups, recipe.bits)
-    else:
-        found = round_groups(groups, recipe.bits, recipe.levels)
-    scale, zero = found.scale[:, :, 0], found.zero[:, :, 0]
-    if row is not None:
-        scale = scale * row.to(kept.dtype)
-    made = QuantTensor(
-        found.codes.view(height, width), scale, zero, None if column is None else column.to(kept.dtype), recipe, group
-    )
+    if row is not None and row.shape != (height, width // group):
+        raise ValueError(f"row: got shape {tuple(row.shape)}; expected {(height, width // group)}.")
+    whole = column if awq is None else (1 if column is None else column) / awq
+    codes = torch.empty(height, width, dtype=torch.uint8)
+    scale, zero = kept.new_empty(height, width // group), kept.new_empty(height, width // group)
+    for rows in row_blocks(height, width, 1 if column is None else len(column), whole=recipe.refine):
+        scaled = kept[rows]
+        if column is not None:
+            scaled = scaled / column[rows.start * len(column) // height].to(kept.dtype)
+        groups = scaled.view(len(scaled), -1, group)
+        if row is not None:
+            groups = groups / row[rows].to(kept.dtype)[:, :, None]
+        if awq is not None:
+            groups = groups * awq.to(kept.dtype).view(1, -1, group)
+        if recipe.refine:
+            found = refined_zeros(groups, recipe.bits)
+        elif clip:
+            found = clipped_groups(groups, recipe.bits)
+        else:
+            found = round_groups(groups, recipe.bits, recipe.levels)
+        codes[rows] = found.codes.view(-1, width)
+        own = found.scale[:, :, 0]
+        scale[rows], zero[rows] = own if row is None else own * row[rows].to(kept.dtype), found.zero[:, :, 0]
+    if whole is not None:
+        whole = whole.to(kept.dtype).view(-1, width)
+    made = QuantTensor(codes, scale, zero, whole, recipe, group)
     return with_aux(made) if recipe.aux else made
+
+
+AT_A_TIME = 2**17  # weights whose intermediate values stay in a cache
+
+
+def row_blocks(height: int, width: int, tiles: int, *, whole: bool) -> list[slice]:
+    """Rows that are rounded together: within a tile, as many as stay in a cache; all of a tile where that is asked."""
+    tall = height // tiles
+    step = tall if whole else max(1, AT_A_TIME // width)
+    return [
+        slice(first, min(first + step, (tile + 1) * tall))
+        for tile in range(tiles)
+        for first in range(tile * tall, (tile + 1) * tall, step)
+    ]
