@@ -19,8 +19,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = {"assay", "workbench", "apps", "notebooks"}
 
 PEERS = {
-    "arena_rank", "hqq", "mambapy", "norse", "sinq", "snntorch", "spikingjelly", "torchao", "transformers",
-    "weightwatcher",
+    "arena_rank", "hqq", "mambapy", "norse", "sinq", "snntorch", "spikingjelly", "tokenizers", "torchao",
+    "transformers", "weightwatcher",
 }  # fmt: skip
 """Each lives in an environment of its own; only scripts under tests/, which run there, import them."""
 

@@ -276,7 +276,6 @@ def run_routes(routes: APIRouter) -> None:
         except (DamagedResult, OSError) as error:
             raise StoreError(f"The result of {run[:60]} cannot be read: {error}") from None
 
-
     @routes.get("/runs/{run}/files/{name}", tags=["runs"], summary="A file that a run wrote")
     def run_file(run: str, name: str) -> FileResponse:
         record = record_of(run)

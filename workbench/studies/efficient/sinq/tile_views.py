@@ -80,7 +80,7 @@ def before_and_after(
         name = ("round to nearest", f"SINQ, {iterations} iterations")[number]
         traces += [
             {"type": "heatmap", "x": columns, "y": rows, "z": bands(values), "zmin": 0, "zmax": top,
-             "coloraxis": "coloraxis", "xaxis": f"x{suffix}", "yaxis": "y", "name": name,
+             "coloraxis": "coloraxis", "xaxis": f"x{suffix}", "yaxis": "y", "showlegend": False,
              "hovertemplate": "column %{x}, row %{y:.0f}<br>error %{z:.1f} %<extra>" + name + "</extra>"},
             styled(role, type="scatter", mode="lines", x=columns, y=of_columns / least, xaxis=f"x{suffix}", yaxis="y2",
                    name="spread of columns", showlegend=False, line={"shape": "hvh", "width": 1.5},
@@ -93,6 +93,7 @@ def before_and_after(
     change = 100 * (totals[1] / max(totals[0], 1e-30) - 1)
     widest = max(spreads) * 1.1
     margin = {"showgrid": False, "zeroline": False}
+    bare = {"showticklabels": False, "ticks": "", "showline": False}
     labels = [
         {"text": text, "xref": "paper", "yref": "paper", "x": x, "y": 1.0, "xanchor": "left", "yanchor": "bottom",
          "yshift": 4}
@@ -111,12 +112,12 @@ def before_and_after(
         f"{where(tile, layer)}; {recipe.bits} bits. Error in % of the tile’s r.m.s.; lines: spread over the least one.",
         xaxis=axis("Column", domain=[0, 0.39], **margin),
         xaxis2=axis("Column", domain=[0.53, 0.92], **margin),
-        xaxis3=axis("", domain=[0.4, 0.47], range=[0, widest], showticklabels=False, **margin),
-        xaxis4=axis("", domain=[0.93, 1.0], range=[0, widest], showticklabels=False, **margin),
-        yaxis=axis("Row", domain=[0, 0.74], autorange="reversed", **margin),
-        yaxis2=axis("Spread", domain=[0.78, 1.0], range=[0, widest], nticks=3, showgrid=False, zeroline=False),
+        xaxis3=axis("", domain=[0.4, 0.47], range=[0, widest], **bare, **margin),
+        xaxis4=axis("", domain=[0.93, 1.0], range=[0, widest], **bare, **margin),
+        yaxis=axis("Row", domain=[0, 0.72], range=[len(plain) - 0.5, -0.5], **margin),
+        yaxis2=axis("Spread", domain=[0.79, 1.0], range=[0, widest], nticks=3, showgrid=False, zeroline=False),
         coloraxis={"cmin": 0, "cmax": top, "colorbar": {
-            "title": {"text": "error (%)", "side": "right"}, "thickness": 10, "len": 0.74, "y": 0.37,
+            "title": {"text": "error (%)", "side": "right"}, "thickness": 10, "len": 0.72, "y": 0.36,
             "outlinewidth": 0}},
         annotations=labels,
         showlegend=False,
