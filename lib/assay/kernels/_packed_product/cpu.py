@@ -15,79 +15,182 @@ from torch import Tensor
 
 from assay.kernels._packed_product.layout import WIDTHS, stream_bytes
 from assay.kernels._packed_product.reference import unpacked
-from assay.kernels.compiled import compiled, summing
+from assay.kernels.compiled import compiled, inlined, summing
 from assay.kernels.threads import shared_out
 
 __all__ = ["FEW", "multiplied"]
 
 FEW = 4  # inputs up to which bytes are unpacked for each
+LAST, LAST_TWO, LAST_FOUR = np.uint8(1), np.uint8(3), np.uint8(15)  # bits of a byte
+TWO, THREE, FOUR, FIVE, SIX, SEVEN = (np.uint8(shift) for shift in range(2, 8))
+PIECES = {1: 8, 2: 16, 4: 32, 8: 64}  # bytes that are summed at a time, by bits: a length that is known ahead
 BLOCK = 2**20  # weights that are unpacked at a time for many inputs
 
 
 @summing
-def _one(row, x):
-    """Sum of x over codes of eight bits."""
+def _eights(row, other, x, y):
+    """Sum of 64 inputs over codes of eight bits, half of them beside the other half."""
     s = np.float32(0)
-    for k in range(row.size):
-        s += np.float32(row[k]) * x[k]
+    for k in range(32):
+        s += np.float32(row[k]) * x[k] + np.float32(other[k]) * y[k]
     return s
 
 
 @summing
-def _two(row, x):
-    """The same over codes of four bits; x holds the inputs of low halves of bytes, then those of high halves."""
-    n = row.size
-    a, b = x[:n], x[n : 2 * n]
-    s = t = np.float32(0)
-    for k in range(n):
-        s += np.float32(row[k] & 15) * a[k]
-        t += np.float32(row[k] >> 4) * b[k]
-    return s + t
-
-
-@summing
-def _four(row, x):
-    """The same over codes of two bits."""
-    n = row.size
-    a, b, c, d = x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 4 * n]
-    s = t = np.float32(0)
-    for k in range(n):
-        s += np.float32(row[k] & 3) * a[k] + np.float32((row[k] >> 2) & 3) * b[k]
-        t += np.float32((row[k] >> 4) & 3) * c[k] + np.float32(row[k] >> 6) * d[k]
-    return s + t
-
-
-@summing
-def _eight(row, x):
-    """The same over codes of one bit."""
-    n = row.size
+def _fours(row, a, b):
+    """Sum of 64 inputs over codes of four bits: those of low halves of 32 bytes, and of high halves."""
     s = np.float32(0)
-    for place in range(8):
-        own = x[place * n : (place + 1) * n]
+    for k in range(32):
+        s += np.float32(np.uint8(row[k] & LAST_FOUR)) * a[k] + np.float32(np.uint8(row[k] >> FOUR)) * b[k]
+    return s
+
+
+@summing
+def _twos(row, a, b, c, d):
+    """Sum of 64 inputs over codes of two bits in 16 bytes, the lowest first."""
+    s = np.float32(0)
+    for k in range(16):
+        v = row[k]
+        s += np.float32(np.uint8(v & LAST_TWO)) * a[k] + np.float32(np.uint8(np.uint8(v >> TWO) & LAST_TWO)) * b[k]
+        s += np.float32(np.uint8(np.uint8(v >> FOUR) & LAST_TWO)) * c[k] + np.float32(np.uint8(v >> SIX)) * d[k]
+    return s
+
+
+@summing
+def _ones(row, a, b, c, d, e, f, g, h):
+    """Sum of 64 inputs over codes of one bit in 8 bytes, the lowest first."""
+    s = np.float32(0)
+    for k in range(8):
+        v = row[k]
+        s += np.float32(np.uint8(v & LAST)) * a[k] + np.float32(np.uint8(np.uint8(v >> LAST) & LAST)) * b[k]
+        s += np.float32(np.uint8(np.uint8(v >> TWO) & LAST)) * c[k]
+        s += np.float32(np.uint8(np.uint8(v >> THREE) & LAST)) * d[k]
+        s += np.float32(np.uint8(np.uint8(v >> FOUR) & LAST)) * e[k]
+        s += np.float32(np.uint8(np.uint8(v >> FIVE) & LAST)) * f[k]
+        s += np.float32(np.uint8(np.uint8(v >> SIX) & LAST)) * g[k] + np.float32(np.uint8(v >> SEVEN)) * h[k]
+    return s
+
+
+@inlined
+def _eight_bits(row, x, n):
+    """Sum over the n bytes of a group."""
+    s = np.float32(0)
+    for k in range(0, n, 64):
+        s += _eights(row[k : k + 32], row[k + 32 : k + 64], x[k : k + 32], x[k + 32 : k + 64])
+    return s
+
+
+@inlined
+def _four_bits(row, x, n):
+    s = np.float32(0)
+    for k in range(0, n, 32):
+        s += _fours(row[k : k + 32], x[k : k + 32], x[n + k : n + k + 32])
+    return s
+
+
+@inlined
+def _two_bits(row, x, n):
+    s = np.float32(0)
+    for k in range(0, n, 16):
+        m = k + 16
+        s += _twos(row[k:m], x[k:m], x[n + k : n + m], x[2 * n + k : 2 * n + m], x[3 * n + k : 3 * n + m])
+    return s
+
+
+@inlined
+def _one_bit(row, x, n):
+    s = np.float32(0)
+    for k in range(0, n, 8):
+        m = k + 8
+        s += _ones(
+            row[k:m], x[k:m], x[n + k : n + m], x[2 * n + k : 2 * n + m], x[3 * n + k : 3 * n + m],
+            x[4 * n + k : 4 * n + m], x[5 * n + k : 5 * n + m], x[6 * n + k : 6 * n + m], x[7 * n + k : 7 * n + m],
+        )  # fmt: skip
+    return s
+
+
+@inlined
+def _any_bits(row, x, n, width):
+    """The same of any width and length, byte by byte."""
+    s = np.float32(0)
+    for place in range(8 // width):
         for k in range(n):
-            s += np.float32((row[k] >> place) & 1) * own[k]
+            s += np.float32((row[k] >> (place * width)) & ((1 << width) - 1)) * x[place * n + k]
     return s
+
+
+# One function a width: in a loop that chooses among them, none is compiled well.
 
 
 @compiled
-def _stream(packed, start, size, width, factor, scale, x, out, first, last):
-    """Add what a stream of a row's bytes says to the products of rows; x (groups, codes of a group)."""
-    groups = scale.shape[1]
-    step = size // groups
+def _stream_8(packed, start, step, factor, scale, x, out, first, last):
+    """Add what a stream of codes of eight bits says to the products of rows; x (groups, codes of a group)."""
     for i in range(first, last):
         total = np.float32(0)
-        for n in range(groups):
+        for n in range(scale.shape[1]):
             row = packed[i, start + n * step : start + (n + 1) * step]
-            if width == 4:
-                part = _two(row, x[n])
-            elif width == 8:
-                part = _one(row, x[n])
-            elif width == 2:
-                part = _four(row, x[n])
-            else:
-                part = _eight(row, x[n])
-            total += part * scale[i, n]
+            total += _eight_bits(row, x[n], step) * scale[i, n]
         out[i] += factor * total
+
+
+@compiled
+def _stream_4(packed, start, step, factor, scale, x, out, first, last):
+    """The same of four bits."""
+    for i in range(first, last):
+        total = np.float32(0)
+        for n in range(scale.shape[1]):
+            row = packed[i, start + n * step : start + (n + 1) * step]
+            total += _four_bits(row, x[n], step) * scale[i, n]
+        out[i] += factor * total
+
+
+@compiled
+def _stream_2(packed, start, step, factor, scale, x, out, first, last):
+    """The same of two bits."""
+    for i in range(first, last):
+        total = np.float32(0)
+        for n in range(scale.shape[1]):
+            row = packed[i, start + n * step : start + (n + 1) * step]
+            total += _two_bits(row, x[n], step) * scale[i, n]
+        out[i] += factor * total
+
+
+@compiled
+def _stream_1(packed, start, step, factor, scale, x, out, first, last):
+    """The same of one bit."""
+    for i in range(first, last):
+        total = np.float32(0)
+        for n in range(scale.shape[1]):
+            row = packed[i, start + n * step : start + (n + 1) * step]
+            total += _one_bit(row, x[n], step) * scale[i, n]
+        out[i] += factor * total
+
+
+@compiled
+def _stream_any(packed, start, step, width, factor, scale, x, out, first, last):
+    """The same of any width, for groups that are not cut in whole pieces."""
+    for i in range(first, last):
+        total = np.float32(0)
+        for n in range(scale.shape[1]):
+            row = packed[i, start + n * step : start + (n + 1) * step]
+            total += _any_bits(row, x[n], step, width) * scale[i, n]
+        out[i] += factor * total
+
+
+def add_stream(
+    packed: np.ndarray, start: int, size: int, width: int, factor: np.float32, scale: np.ndarray, x: np.ndarray,
+    out: np.ndarray, first: int, last: int,
+) -> None:  # fmt: skip
+    """Add what a stream of a row's bytes says to the products of rows."""
+    step = size // scale.shape[1]
+    given = (factor, scale, x, out, first, last)
+    if step % PIECES[width]:
+        _stream_any(packed, start, step, width, *given)
+    else:
+        STREAMS[width](packed, start, step, *given)
+
+
+STREAMS = {8: _stream_8, 4: _stream_4, 2: _stream_2, 1: _stream_1}
 
 
 @compiled
@@ -156,7 +259,7 @@ def multiplied(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, levels: T
                 factor = 1
                 for start, width, plane in zip(starts, widths, planes, strict=False):
                     size = stream_bytes(columns, width)
-                    _stream(bytes_of, start, size, width, np.float32(factor), scales, plane, own, first, last)
+                    add_stream(bytes_of, int(start), size, width, np.float32(factor), scales, plane, own, first, last)
                     factor <<= width
 
             shared_out(packed.numel(), rows, add_up)
