@@ -128,6 +128,22 @@ def test_an_outlier_column_loses_its_error_to_no_one():
     assert float(errors[1]) < 0.1 * float(errors[0])
 
 
+def test_weights_that_were_codes_before_come_back():
+    """Q4_1 has a float step and least value for 32 weights: zeros that are not rounded find its grid again."""
+    rng = torch.Generator().manual_seed(7)
+    codes = torch.randint(0, 16, (20, 4, 32), generator=rng)
+    codes[..., 0], codes[..., 1] = 0, 15
+    step, least = 0.01 + 0.01 * torch.rand(2, 20, 4, 1, generator=rng)
+    weight = (step * codes - 8 * least).view(20, 128)
+    size = float(weight.abs().max())
+    exact = dequantise(quantise_rtn(weight, Recipe(group=32, refine=True)))
+    assert float((exact - weight).abs().max()) < 1e-5 * size
+    rounded = dequantise(quantise_rtn(weight, Recipe(group=32)))
+    assert float((rounded - weight).abs().max()) > 1e-2 * size, "a rounded zero moves the grid"
+    wider = dequantise(quantise_rtn(weight, Recipe(group=128, refine=True)))
+    assert float((wider - weight).abs().max()) > 1e-2 * size
+
+
 def test_the_gate_and_its_number():
     weight, _, _ = drawn(4, 64, 64, 0.0)
     assert kurtosis(weight) == pytest.approx(3, abs=0.3)

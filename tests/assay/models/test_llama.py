@@ -22,7 +22,7 @@ from assay.models import (
     read_llama,
     read_tokens,
 )
-from assay.models.llama import unpaired
+from assay.models.llama import GGUF_NAMES, unpaired
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,46 @@ def test_rows_of_gguf_are_put_back():
     weight = torch.arange(24.0).view(12, 2)
     mixed = weight.view(3, 2, 2, 2).transpose(1, 2).reshape(12, 2)
     assert torch.equal(unpaired(mixed, 3), weight)
+
+
+def test_a_gguf_file_is_the_same_model_with_its_vocabulary(kept, tmp_path):
+    import gguf
+
+    config = json.loads(str(kept["llama/config"]))
+    names = {hf: short for short, hf in GGUF_NAMES.items()}
+    writer = gguf.GGUFWriter(tmp_path / "m.gguf", "llama")
+    writer.add_block_count(2)
+    writer.add_embedding_length(32)
+    writer.add_context_length(32)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_rope_freq_base(5000.0)
+    bpe = json.loads(str(kept["tokenizer.json"]))
+    ordered = sorted(bpe["model"]["vocab"], key=bpe["model"]["vocab"].get)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(ordered)
+    writer.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in bpe["model"]["merges"]])
+    for key, value in kept.items():
+        name = key.removeprefix("llama/")
+        if key.startswith("llama/model.layers."):
+            number, inner = name.removeprefix("model.layers.").split(".", 1)
+            inner, part = inner.rsplit(".", 1)
+            if "q_proj" in inner or "k_proj" in inner:  # as llama.cpp's converter turns rows
+                heads = 4 if "q_proj" in inner else 2
+                value = value.reshape(heads, 2, -1, value.shape[1]).swapaxes(1, 2).reshape(value.shape)
+            writer.add_tensor(f"blk.{number}.{names[inner]}.{part}", np.ascontiguousarray(value))
+    plain = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+    for hf, short in plain.items():
+        writer.add_tensor(f"{short}.weight", kept[f"llama/{hf}.weight"])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    opened = checkpoints.open(tmp_path / "m.gguf")
+    found = read_llama(opened).logits(torch.from_numpy(kept["tokens"]))
+    torch.testing.assert_close(found, torch.from_numpy(kept["llama/out"]), rtol=1e-4, atol=1e-4)
+    assert read_tokens(opened).encode(str(kept["line"])) == kept["line_tokens"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -291,9 +291,9 @@ def quantised_before(subject: Subject) -> str:
         )
     return (
         f"The weights of **{subject.name}** are **{subject.coded}** codes already: every 32 of a row lie on 16 values. "
-        "Round-to-nearest at 4 bits with groups of 32 and a zero point gives them back exactly, so that no "
-        "second scale can do better; at 3 or 2 bits, or with larger groups, this is **re-quantisation**, and "
-        "says little of a model that was trained in floats."
+        "At 4 bits, groups of 32 and zero points that are not rounded, as HQQ’s, give them back exactly, and no second "
+        "scale can do better. At 3 or 2 bits, or with larger groups, this is **re-quantisation**, and says little of a "
+        "model that was trained in floats."
     )
 
 
