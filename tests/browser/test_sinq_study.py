@@ -17,7 +17,7 @@ def test_iterations_move_the_error_and_weighing_it_changes_the_tale(tab, server)
     expect(hero).to_have_text("At 0 iterations nothing has moved: the squared error is the same")
     enter(tab, "iterations", "4")
     expect(hero).to_have_text(re.compile(r"Squared error of weights falls by 81\s%"))
-    tab.locator('[data-ctl="weigh"] label', has_text="weighted by activations").click()
+    tab.locator('[data-ctl="weigh"] label', has_text="weighed by inputs").click()
     expect(hero).to_have_text(re.compile(r"Squared error weighted by activations falls by 91\s%"))
     expect(title(tab, "over_iterations")).to_have_text(re.compile("Imbalance falls from 29.1 to 1.12"))
 

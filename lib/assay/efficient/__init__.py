@@ -16,7 +16,7 @@ from assay.efficient.dual_scale import (
     sinkhorn_scales,
 )
 from assay.efficient.methods import CALIBRATED, METHODS, Outcome, quantise_by
-from assay.efficient.output_error import expected_output_error, output_error, weight_error
+from assay.efficient.output_errors import expected_output_error, output_error, weight_error
 from assay.efficient.quant_files import read_quantised, write_quantised
 from assay.efficient.quant_tensor import QuantTensor, dequantise, in_eight_bits, sinq_linear
 from assay.efficient.recipe import BITS, GROUPS, Recipe, group_width, tile_height

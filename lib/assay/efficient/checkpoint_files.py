@@ -21,7 +21,7 @@ from assay.checkpoints import Checkpoint
 from assay.checkpoints.layers import layer_of
 from assay.checkpoints.safetensors_writing import write_safetensors
 from assay.efficient.dual_scale import checked_weight, kurtosis, quantise_rtn, quantise_sinq
-from assay.efficient.output_error import weight_error
+from assay.efficient.output_errors import weight_error
 from assay.efficient.quant_files import write_quantised
 from assay.efficient.quant_tensor import QuantTensor, dequantise
 from assay.efficient.recipe import Recipe, group_width, tile_height

@@ -47,11 +47,11 @@ def exact(value, cases=5000):
     return {"checks": result("checks", checks=[row])}
 
 
-def turns(name, form, ratios, count=9, rtn=1.0):
+def turns(name, form, ratios, count=9):
     rows = []
     for i in range(count):
         value = ratios[i % len(ratios)]
-        rows += [{name: form, "turn": i, "seconds": value * rtn, "ratio": value}]
+        rows.append({name: form, "turn": i, "seconds": value, "ratio": value})
     return rows
 
 
@@ -65,7 +65,7 @@ def quantising(*ratios, count=9):
 
 
 def beside(*ratios, count=9):
-    rows = turns("method", "hqq", ratios, count) + turns("method", "sinq", (1.0,), count)
+    rows = [{**row, "over_sinq": row["ratio"]} for row in turns("method", "hqq", ratios, count)]
     return {"times": result("times", quantising=rows)}
 
 

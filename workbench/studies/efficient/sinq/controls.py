@@ -125,7 +125,7 @@ study.flag("stop", True, label="Stop when it rises", group="Balancing", rare=Tru
 
 study.group("Error")
 study.choice(
-    "weigh", "weight", choices={"weight": "weight error", "output": "weighted by activations"}, label="Error",
+    "weigh", "weight", choices={"weight": "of weights", "output": "weighed by inputs"}, label="Error",
     group="Error",
     doc="Of a weight itself, or times the size of what it multiplies.",
 )  # fmt: skip

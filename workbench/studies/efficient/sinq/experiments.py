@@ -361,7 +361,13 @@ TIMED = ("rtn", "hqq", "sinq", "awq", "asinq")
 @study.experiment(
     "Take the times",
     tables={
-        "quantising": {"method": exact("str"), "turn": exact("int"), "seconds": timing(), "ratio": timing()},
+        "quantising": {
+            "method": exact("str"),
+            "turn": exact("int"),
+            "seconds": timing(),
+            "ratio": timing(),
+            "over_sinq": timing(),
+        },
         "products": {"form": exact("str"), "turn": exact("int"), "seconds": timing(), "ratio": timing()},
         "matrix": {"rows": exact("int"), "columns": exact("int"), "extra": exact(doc="Multiplications by s₂, %.")},
     },
@@ -386,7 +392,14 @@ def times(run: Run, recipe: Recipe, turns: int, alphas: int) -> None:
             quantise_by(weight, method, own, inputs=inputs, alphas=alphas)
             seconds[method] = time.perf_counter() - began
         for method, value in seconds.items():
-            run.row("quantising", method=method, turn=turn, seconds=value, ratio=value / seconds["rtn"])
+            run.row(
+                "quantising",
+                method=method,
+                turn=turn,
+                seconds=value,
+                ratio=value / seconds["rtn"],
+                over_sinq=value / seconds["sinq"],
+            )
         both = {"one scale": plain, "two scales": made}
         best = {
             form: min(timed(lambda one=one: sinq_linear(x, one, packed)) for _ in range(5))
