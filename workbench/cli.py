@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -189,6 +189,9 @@ def run(
     as_json: Annotated[
         str | None, typer.Option("--json", help="Write the outcome to a file; - prints it.", metavar="FILE")
     ] = None,
+    files: Annotated[
+        Path | None, typer.Option(help="Copy the files that it wrote into this folder.", metavar="FOLDER")
+    ] = None,
     store: StoreAddress = None,
 ) -> None:
     """Run a study's experiments and judge its claims."""
@@ -220,8 +223,23 @@ def run(
         outcome = run_study(slug, experiment, values, preset=preset, device=device, fresh=fresh, on_progress=bar.say)
     if as_json:
         write_json(outcome.as_json(), as_json)
+    if files is not None:
+        copy_files(outcome.files, files)
     if as_json != "-":
         ledger(outcome)
+
+
+def copy_files(found: Mapping[str, Path], folder: Path) -> None:
+    """Copy the files of an outcome into a folder; those of several experiments each into one of its name."""
+    if not found:
+        raise Refused("files: nothing was written by what was run; expected an experiment that writes files")
+    try:
+        for name, path in found.items():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    except OSError as error:
+        raise Refused(f"files: {folder} cannot be written ({error.strerror}); expected a folder for files") from None
 
 
 class Bar:

@@ -93,6 +93,9 @@ CALLED = {
     "copy": "copy_",
     "direct": "one cut after the other",
     "exp": "torch.exp",
+    "plain": "PyTorch",
+    "rtn": "our round-to-nearest",
+    **{f"bytes {bits}": "its bytes" for bits in (2, 3, 4, 8)},
     "svdvals": "torch.linalg.svdvals, float64",
 }  # cases of our own side that ours are compared with
 
@@ -230,6 +233,32 @@ def prefix_support() -> str:
     return table(heading, PREFIX_SUPPORT, least, versions)
 
 
+SINQ = (
+    Row("quantise with SINQ, beside round-to-nearest in PyTorch", "sinq", "assay", "plain", most=1.2),
+    Row("quantise with SINQ, beside our own round-to-nearest", "sinq", "assay", "rtn", most=1.2),
+    *(
+        Row(f"packed product, {bits} bits, beside the time that its bytes take", f"product {bits}", "assay",
+            f"bytes {bits}", most=1.5)
+        for bits in (2, 3, 4, 8)
+    ),
+)  # fmt: skip
+
+
+def sinq() -> str:
+    """SINQ: quantising a matrix, and the product with packed weights at batch 1."""
+    turns = 20
+    least, versions = measured("sinq.py", SINQ, turns)
+    rate = 16_384 * 4096 / least["assay", "product 4"] / 1e9
+    heading = [
+        "# SINQ", "",
+        "`make bench` writes this: 4,096 × 4,096 weights quantised to 4 bits in groups of 64, and the product of one "
+        f"input with 16,384 × 4,096 packed weights; float32, 2 threads, least of {turns} turns. The time that bytes "
+        "take is that of `copy_` of half of them, read and written.", "",
+        f"The 4-bit product goes through {rate:.1f} thousand million weights a second.",
+    ]  # fmt: skip
+    return table(heading, SINQ, least, versions)
+
+
 def serving() -> str:
     """The server: a team at the LIF page."""
     done = subprocess.run(
@@ -309,6 +338,7 @@ BENCHMARKS: dict[str, Callable[[], str]] = {
     "prefix_support": prefix_support,
     "selective_scan": selective_scan,
     "serving": serving,
+    "sinq": sinq,
     "spectra": spectra,
 }
 

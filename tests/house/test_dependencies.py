@@ -18,7 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = {"assay", "workbench", "apps", "notebooks"}
 
-PEERS = {"arena_rank", "mambapy", "norse", "snntorch", "spikingjelly", "transformers", "weightwatcher"}
+PEERS = {
+    "arena_rank", "hqq", "mambapy", "norse", "sinq", "snntorch", "spikingjelly", "tokenizers", "torchao",
+    "transformers", "weightwatcher",
+}  # fmt: skip
 """Each lives in an environment of its own; only scripts under tests/, which run there, import them."""
 
 NOT_IMPORTED = {

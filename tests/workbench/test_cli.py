@@ -73,3 +73,16 @@ def test_a_run_ends_in_a_table_of_claims_and_a_fault_in_status_1(kitchen, capsys
     assert status == 1 and "broke the glass" in error and "Traceback" not in error
     assert json.loads(target.read_text("utf-8")) == data, "a run that fails writes nothing"
     default_runner().close()
+
+
+def test_files_of_a_run_are_copied_where_one_wants_them(kitchen, capsys, tmp_path):
+    climb = ("run", "kitchen-sink", "climb", "--preset", "quick", "--files")
+    status, _, _ = assay(capsys, *climb, str(tmp_path / "out"))
+    assert status == 0 and (tmp_path / "out" / "wave.csv").read_text().startswith("t,y")
+    (tmp_path / "taken").write_text("a file")
+    status, _, said = assay(capsys, *climb, str(tmp_path / "taken"))
+    assert status == 2 and "cannot be written" in said
+    status, _, said = assay(
+        capsys, "run", "kitchen-sink", "repeats", "--preset", "quick", "--files", str(tmp_path / "no")
+    )
+    assert status == 2 and "files: nothing was written" in said

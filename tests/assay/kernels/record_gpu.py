@@ -3,7 +3,7 @@
     python tests/assay/kernels/record_gpu.py
 
 writes `lib/assay/kernels/gpu_runs.json`, which `assay doctor` reads, once every case agrees: spikes exactly, outputs
-and gradients to 1e-5 of the largest, counts exactly.
+gradients, scales and products to 1e-5 of the largest, counts exactly.
 """
 
 import datetime
@@ -17,9 +17,20 @@ from pathlib import Path
 import torch
 from torch.nn.functional import softplus
 
-from assay.kernels import lif, prefix_support, selective_scan, selective_scan_norms
+from assay.kernels import (
+    balance,
+    lif,
+    pack_bits,
+    packed_product,
+    prefix_support,
+    selective_scan,
+    selective_scan_norms,
+)
+from assay.kernels._balance.reference import balance_reference
 from assay.kernels._lif.reference import lif_reference
 from assay.kernels._lif.surrogates import SURROGATES
+from assay.kernels._packed_product.layout import BITS
+from assay.kernels._packed_product.reference import packed_product_reference
 from assay.kernels._prefix_support.reference import prefix_support_reference
 from assay.kernels._selective_scan.reference import scan_norms_reference, selective_scan_reference
 from assay.kernels.gpu_record import source_hash
@@ -120,6 +131,41 @@ def compare_prefix_support(device: str, shapes: Sequence[tuple[int, int]] = SUPP
     return f"{len(cases)} cases agree with the reference, every count"
 
 
+BALANCE_SHAPES = ((2, 16, 2, 16), (1000, 192, 1000, 64), (4096, 256, 4096, 128), (512, 512, 64, 64))
+
+
+def compare_balance(device: str, shapes: Sequence[tuple[int, int, int, int]] = BALANCE_SHAPES) -> str:
+    """Scales and imbalances of tiles of several sizes, with and without the stop; what was compared, in words."""
+    cases = list(itertools.product(shapes, (False, True), (1, 16)))
+    for number, ((height, width, rows, columns), stop, iterations) in enumerate(cases):
+        rng = torch.Generator().manual_seed(number)
+        weight = 0.02 * torch.randn(height, width, generator=rng) * (0.7 * torch.randn(width, generator=rng)).exp()
+        found = balance(weight.to(device), rows, columns, iterations=iterations, stop=stop)
+        want = balance_reference(weight.double(), rows, columns, iterations, 0.7, 2.0, stop)
+        for mine, other in zip(found, want, strict=True):
+            torch.testing.assert_close(mine.cpu().double(), other, rtol=1e-5, atol=1e-6)
+    return f"{len(cases)} cases agree with the reference in float64 to 1e-5"
+
+
+PRODUCT_SHAPES = ((1, 16, 16, 1), (37, 192, 64, 3), (4096, 4096, 64, 1), (1000, 512, 128, 9))
+
+
+def compare_packed_product(device: str, shapes: Sequence[tuple[int, int, int, int]] = PRODUCT_SHAPES) -> str:
+    """Every number of bits, with and without a codebook; what was compared, in words."""
+    cases = list(itertools.product(shapes, BITS, (False, True)))
+    for number, ((height, width, group, inputs), bits, codebook) in enumerate(cases):
+        rng = torch.Generator().manual_seed(number)
+        codes = torch.randint(0, 2**bits, (height, width), generator=rng)
+        scale, zero = torch.rand(2, height, width // group, generator=rng).unbind()
+        levels = torch.randn(2**bits, generator=rng) if codebook else None
+        x, packed = torch.randn(inputs, width, generator=rng), pack_bits(codes, bits)
+        there = [v if v is None else v.to(device) for v in (x, packed, scale, zero)]
+        found = packed_product(*there, bits=bits, levels=None if levels is None else levels.to(device)).cpu()
+        want = packed_product_reference(x.double(), packed, scale, zero, levels, bits)
+        assert (found - want).abs().max() <= 1e-5 * max(1.0, float(want.abs().max())), (height, width, bits, codebook)
+    return f"{len(cases)} cases agree with the reference in float64 to 1e-5"
+
+
 def main() -> int:
     if not torch.cuda.is_available():
         print("device: got no CUDA card; expected one, for the record is of a run on it.", file=sys.stderr)
@@ -127,7 +173,8 @@ def main() -> int:
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=PROJECT, capture_output=True, text=True, check=False)
     runs = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     comparisons = {
-        "lif": compare_lif, "prefix_support": compare_prefix_support, "selective_scan": compare_selective_scan
+        "balance": compare_balance, "lif": compare_lif, "packed_product": compare_packed_product,
+        "prefix_support": compare_prefix_support, "selective_scan": compare_selective_scan,
     }  # fmt: skip
     for kernel, compare in comparisons.items():
         runs[kernel] = {

@@ -127,3 +127,16 @@ def test_the_description_names_every_route_and_the_page_shows_it_without_a_netwo
     for path, method in operations:
         assert f'data-method="{method}" data-path="{path}"' in page
     assert re.findall(r'(?:src|href)="(?:https?:)?//', page) == []
+
+
+def test_a_file_that_a_run_wrote_is_downloaded(api):
+    job = submit(api)
+    events(api, f"/jobs/{job['id']}/events")
+    run = api.get(f"/jobs/{job['id']}").json()["run"]
+    assert api.get(f"/runs/{run}/result").json()["files"] == ["wave.csv"]
+    answer = api.get(f"/runs/{run}/files/wave.csv")
+    assert answer.status_code == 200 and answer.text.startswith("t,y\n")
+    assert 'filename="wave.csv"' in answer.headers["content-disposition"]
+    other = api.get(f"/runs/{run}/files/other.csv")
+    assert other.status_code == 404 and "expected one of wave.csv" in other.text
+    assert api.get(f"/runs/{run}/files/..%2Frecord.json").status_code == 404

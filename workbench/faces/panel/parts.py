@@ -6,6 +6,7 @@ import functools
 import math
 import re
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from math_core import LatexError, LatexToMathML
@@ -214,10 +215,18 @@ def job_facts(session: Session, name: str) -> dict[str, Any]:
     if job.state == "done":
         facts["line"] = "Kept from an earlier run" if job.kept else f"Done, took {number(float(job.took or 0.0))} s"
         facts["tables"] = list(job.result.tables)
+        if job.result.files and "run" in job.provenance:
+            facts["run"] = job.provenance["run"]
+            facts["files"] = [[name, f"{size_of(path):,} B"] for name, path in sorted(job.result.files.items())]
         facts["provenance"] = provenance(job.provenance)
     elif job.state in ("failed", "lost"):
         facts |= {"error": job.error, "log": job.log}
     return facts
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 where it is there no more."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def glyph(verdict: Verdict) -> str:

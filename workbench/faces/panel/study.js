@@ -105,6 +105,7 @@ function showJobs(jobs) {
     const line = busy || job.state === "cancelled" || job.error ? "" : `<p>${job.state === "done" ? `<span class="as-state">${ICON.done}${escaped(job.line)}</span>` : escaped(job.line)}</p>`;
     const saves = (job.tables || []).map((t) => `<span>${escaped(t)} <button data-save="${name}/${escaped(t)}" data-form="csv">CSV</button>
       <button data-save="${name}/${escaped(t)}" data-form="json">JSON</button></span>`).join("");
+    const files = (job.files || []).map(([f, size]) => `<a href="api/runs/${job.run}/files/${encodeURIComponent(f)}" download title="${size}">${escaped(f)}</a>`).join(" ");
     const stale = job.state === "done" && job.stale ? `<p class="as-job__line">${escaped(job.stale)}</p>` : "";
     if (busy && box.dataset.state === job.state && $("[role=progressbar]", box)) { // the button in hand stays what it is
       $("[role=progressbar]", box).setAttribute("aria-valuenow", percent);
@@ -118,7 +119,7 @@ function showJobs(jobs) {
     const held = box.contains(document.activeElement);
     box.dataset.state = job.state;
     box.innerHTML = `<div class="as-job__row"><div><h4 title="${escaped(e.doc)}">${title}</h4>${line}</div>${button}</div>${below}${stale}${saves ?
-      `<p class="as-saves">${saves}</p>` : ""}`;
+      `<p class="as-saves">${saves}</p>` : ""}${files ? `<p class="as-saves"><span>Files ${files}</span></p>` : ""}`;
     if (open) $(".as-log", box).open = true;
     const act = $(".as-job__row button", box);
     if (held) act.focus({ preventScroll: true });

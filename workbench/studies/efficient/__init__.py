@@ -1,0 +1,1 @@
+"""Efficient models: what fewer bits, parameters or steps cost."""
