@@ -9,12 +9,12 @@ run:
 # The tests, two at a time; what was skipped is listed with its reason
 test:
 	@sh .ci/install test
-	@exec .venv/bin/python -m pytest -n 2 --dist loadfile -ra -m "not slow"
+	@exec .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -ra -m "not slow"
 
 # And those that take long: compiling for cards, a real tracking server, timings of workers, memory
 test-all:
 	@sh .ci/install test
-	@exec .venv/bin/python -m pytest -n 2 --dist loadfile -ra
+	@exec .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -ra
 
 lint:
 	@sh .ci/install test

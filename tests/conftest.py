@@ -65,6 +65,13 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, data
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
+# Files that take longest come first, so that of two workers none is left alone with one of them at the end.
+LONG = (
+    "report/test_every_study.py", "house/test_tools.py", "workbench/test_conformance.py", "kernels/test_lif.py",
+    "kernels/test_selective_scan.py", "browser/test_panel.py", "browser/test_runs_page.py",
+)  # fmt: skip
+
+
 # Every Python that a test starts imports the guard as `sitecustomize`; it writes down what was tried and refused.
 GUARD = ROOT / "tests" / "guard"
 os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -100,6 +107,8 @@ def cuda() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), len(LONG)))
     lacking: dict[str, str] = {}
     marked = {marker for marker in ("data", "browser", "gpu") if any(item.get_closest_marker(marker) for item in items)}
     if "data" in marked and not os.environ.get("ASSAY_DATA"):

@@ -395,7 +395,11 @@ def run(
         Interrupted: an experiment was cancelled from elsewhere.
     """
     values = controls if seed is None else {**controls, "seed": seed}
-    say = progress_line if sys.stderr is not None and sys.stderr.isatty() else None
+    say: Progress | None = progress_line if sys.stderr is not None and sys.stderr.isatty() else None
+    if "ipykernel" in sys.modules:  # a kernel of Jupyter's
+        from workbench.faces.jupyter import progress_bar
+
+        say = progress_bar()
     from workbench.runner import Runner, default_runner, worker_count
 
     runner = default_runner() if store else Runner(None, workers=worker_count(None))

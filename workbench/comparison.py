@@ -226,7 +226,7 @@ def spread_of_difference(a: np.ndarray, b: np.ndarray) -> float:
     size = max(abs(float(a.mean())), abs(float(b.mean())))
     if len(a) < 2 or len(b) < 2:
         return UNREPEATED * size
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     counts = np.array([len(a), len(b)])
     parts = np.array([a.var(ddof=1), b.var(ddof=1)]) / counts
@@ -234,7 +234,7 @@ def spread_of_difference(a: np.ndarray, b: np.ndarray) -> float:
     if total <= (FLOOR * size) ** 2:  # the seeds agree as far as means are rounded
         return FLOOR * size
     freedom = 1 / ((parts / total) ** 2 / (counts - 1)).sum()
-    return float(t.ppf(0.975, freedom) * math.sqrt(total))
+    return float(stdtrit(freedom, 0.975) * math.sqrt(total))
 
 
 def told(quantities: Iterable[Quantity]) -> Iterable[Quantity]:

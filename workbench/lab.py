@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from workbench.controls import ControlError
+from workbench.controls import ControlError, Data
 from workbench.places import home_folder
 from workbench.registry import registry
+from workbench.study import Study
 
 __all__ = ["settings", "start", "welcome"]
 
@@ -26,7 +27,7 @@ QUIET = {
 
 
 def welcome(folder: Path, slug: str) -> Path:
-    """A notebook in the folder that explores a study; one that is there already is left as it is.
+    """A notebook in the folder that goes through a study; one that is there already is left as it is.
 
     Args:
         folder: made when it is not there.
@@ -39,20 +40,16 @@ def welcome(folder: Path, slug: str) -> Path:
         ControlError: the folder cannot be written.
     """
     path = folder / f"{slug}.ipynb"
-    said = (
-        f"# {slug}\n\nRun the cell below (Shift + Enter), then move a control: the figures follow. "
-        "Values may be given too, as in "
-        f'`explore("{slug}", preset="quick")`. Results are kept, so a run that was made before is there at once.'
-    )
-    code = f'from workbench import explore\n\nexplore("{slug}")'
+    cells = [
+        {"cell_type": "markdown", "id": name, "metadata": {}, "source": text}
+        if kind == "markdown" else
+        {"cell_type": "code", "id": name, "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+        for name, kind, text in story(registry().get(slug))
+    ]  # fmt: skip
     notebook = {
         "nbformat": 4, "nbformat_minor": 5,
         "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "cells": [
-            {"cell_type": "markdown", "id": "question", "metadata": {}, "source": said},
-            {"cell_type": "code", "id": "explore", "metadata": {}, "source": code, "outputs": [],
-             "execution_count": None},
-        ],
+        "cells": cells,
     }  # fmt: skip
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,6 +61,68 @@ def welcome(folder: Path, slug: str) -> Path:
     except OSError as error:
         raise ControlError("folder", f"got {str(folder)!r}, which cannot be written: {error.strerror}") from None
     return path
+
+
+def story(study: Study) -> list[tuple[str, str, str]]:
+    """Cells of a notebook that goes through a study, from its contract: name, kind and text of each."""
+    slug, paper = study.slug, study.paper
+    found = [
+        (
+            "question", "markdown",
+            f"# {study.question}\n\n{paper.authors}, *{paper.title}*, {paper.venue}. {study.summary}.\n\n"
+            "This notebook is yours to change. Run the cell below (Shift + Enter), then move a control: the figures "
+            "follow. Results are kept, so a run that was made before is there at once.",
+        ),
+        ("explore", "code", f'from workbench import explore\n\nseen = explore("{slug}", preset="quick")\nseen'),
+        ("seen", "code", "seen.controls  # what is set now; seen.figure(\"name\") and seen.result are yours too"),
+    ]  # fmt: skip
+    experiments = [one for one in study.experiments.values() if one.tables]
+    if experiments:
+        first = min(experiments, key=lambda one: len(study.reached_experiments(one.name)))
+        table = next(iter(first.tables))
+        found += [
+            (
+                "run", "markdown",
+                "## Run an experiment\n\nA script runs what a button does; presets are `quick`, `standard` and "
+                "`full`. " + " ".join(f"`{one.name}`: {one.title}." for one in experiments),
+            ),
+            (
+                "experiment", "code",
+                f'from workbench import run\n\noutcome = run("{slug}", "{first.name}", preset="quick")\n'
+                f'outcome["{table}"].head()',
+            ),
+        ]  # fmt: skip
+    if study.claims:
+        found += [
+            (
+                "claims", "markdown",
+                "## What the paper claims\n\nEach claim says what would count before anything runs. "
+                f'`run("{slug}")` runs all experiments and judges every one.',
+            ),
+            (
+                "verdicts", "code",
+                "import pandas as pd\n\n"
+                'pd.DataFrame([{"claim": c.claim.id, "the paper says": c.claim.sentence, "verdict": str(c.verdict)}\n'
+                "              for c in seen.session.judge()])",
+            ),
+        ]  # fmt: skip
+    own = [c for c in study.moving.values() if isinstance(c, Data)]
+    if own:
+        needs = "\n".join(f"- `{c.name}`: {c.needs or c.doc}" for c in own)
+        found += [
+            ("own", "markdown", f"## Your own\n\nGive a path in place of a sample:\n\n{needs}"),
+            ("yours", "code", f'# explore("{slug}", {own[0].name}="path/to/yours")'),
+        ]
+    report = f'from workbench import export\n\nexport("{slug}", "{slug}.html", preset="quick", force=True)'
+    return [
+        *found,
+        (
+            "report", "markdown",
+            "## A report that proves itself\n\nOne file with narrative, figures, tables and claims; "
+            f"`assay verify {slug}.html` makes its numbers again.",
+        ),
+        ("export", "code", report),
+    ]  # fmt: skip
 
 
 def settings(folder: Path, notebook: Path, port: int | None, open_browser: bool) -> dict[str, dict[str, Any]]:

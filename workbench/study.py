@@ -121,7 +121,7 @@ class View:
         equation: LaTeX of the equation that it draws.
         doc: one line.
         selects: from a key of a clicked point (`x`, `y`, `z`, `customdata`), or a column of a clicked row, to the
-            control or alias that it sets.
+            control or alias that it sets; a straight line of the figure named `yours` or `cutoff` is its handle.
         tab: a word or two for where many views are listed.
     """
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["STATIC", "THEMES", "Theme", "figure", "styled", "template", "without_template"]
+__all__ = ["STATIC", "THEMES", "Theme", "figure", "handle", "styled", "template", "without_template"]
 
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, Theme] = ("light", "dark")
@@ -97,6 +97,26 @@ def styled(role: str, **trace: Any) -> dict[str, Any]:
     return merged(style, {**trace, "meta": {"role": role}})
 
 
+Place = tuple[str] | tuple[str, int, int]
+
+
+def handle(trace: Mapping[str, Any], *, x: Place | None = None, y: Place | None = None) -> dict[str, Any]:
+    """A trace of one point that a person can hold and move on a page; elsewhere the controls themselves move it.
+
+    Args:
+        trace: of one point.
+        x, y: what the coordinate sets: a number, `("beta",)`, or an entry of a matrix, `("first", row, column)`.
+            Its axis keeps its range while the point is held.
+
+    Raises:
+        ValueError: the trace has not one point, or nothing would be set.
+    """
+    if len(trace.get("x", ())) != 1 or len(trace.get("y", ())) != 1 or not (x or y):
+        raise ValueError("trace: expected one point, and a control for its x or its y.")
+    held = {axis: list(place) for axis, place in (("x", x), ("y", y)) if place}
+    return {**trace, "meta": {**trace.get("meta", {}), "held": held}}
+
+
 def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     """Two nested mappings as one; where both say something, `high` wins."""
     found = dict(low)
@@ -158,6 +178,9 @@ def figure(
         margin["t"] = 76
     layout = merged(base, layout)
     layout["shapes"] = [shaped(shape, theme) for shape in layout.get("shapes") or ()]
+    for name, axis in layout.items():
+        if "axis" in name and "overlaying" in axis and "tickvals" not in axis:
+            layout[name] = {"tickmode": "auto", **axis}  # Plotly's own choice copies the other axis, to odd numbers
     return {"data": traces, "layout": layout}
 
 

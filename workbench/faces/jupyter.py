@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 import ipywidgets as w
+import pandas as pd
 import plotly.graph_objects as go
 import traitlets
+from IPython.display import display
 
 from workbench import theme
 from workbench.controls import ControlError
@@ -30,7 +32,7 @@ from workbench.study import PRESETS, Experiment
 if TYPE_CHECKING:
     from workbench.runner import Job, Runner
 
-__all__ = ["Explorer", "explore"]
+__all__ = ["Explorer", "explore", "progress_bar"]
 
 
 class ThemeWatch(anywidget.AnyWidget):
@@ -57,6 +59,7 @@ class Explorer(w.VBox):
 
     Attributes:
         session: what is set, what has run, what is known.
+        live: the figure that follows the controls; `figure(name)` gives one to keep.
     """
 
     def __init__(self, session: Session) -> None:
@@ -82,8 +85,8 @@ class Explorer(w.VBox):
         self._heading = w.HTML(layout=wide())
         self._save = w.HTML(layout=wide())
         self._text = w.HTML(layout=wide())
-        self.figure = go.FigureWidget(layout={"height": 420, "autosize": True})
-        self._holder = w.VBox([self.figure], layout=wide())
+        self.live = go.FigureWidget(layout={"height": 420, "autosize": True})
+        self._holder = w.VBox([self.live], layout=wide())
         self._views = w.Dropdown(
             options=[(view.title, name) for name, view in study.views.items()], layout=w.Layout(width="100%")
         )
@@ -212,7 +215,7 @@ class Explorer(w.VBox):
             self._heading.value = markup.heading(shown.title, shown.subtitle)
             files: dict[str, tuple[str, str]] = {}
             if shown.kind == "figure":
-                redraw(self.figure, theme.figure(shown.content, "dark" if self._theme.dark else "light"))
+                redraw(self.live, theme.figure(shown.content, "dark" if self._theme.dark else "light"))
                 self._text.value = ""
             elif shown.kind == "table":
                 self._text.value = markup.table(shown.content)
@@ -249,6 +252,37 @@ class Explorer(w.VBox):
     def run(self, experiment: str) -> Job:
         """Start an experiment, as its button does."""
         return self.session.run(experiment)
+
+    @property
+    def controls(self) -> dict[str, Any]:
+        """What is set now, by control."""
+        return {name: self.session.settings.values[name] for name in self.session.study.moving}
+
+    @property
+    def result(self) -> dict[str, pd.DataFrame]:
+        """Tables of what has run here, by `experiment/table`; of a job that is on its way, the rows that are there."""
+        snapshot = self.session.snapshot
+        return {
+            f"{experiment}/{name}": table.frame
+            for experiment, result in snapshot.results.items()
+            for name, table in result.tables.items()
+        }
+
+    def figure(self, name: str = "") -> go.Figure:
+        """A view under what is set now, as a Plotly figure with its title; of the view that is shown when left out.
+
+        Raises:
+            ControlError: there is no such view, or it draws no figure.
+        """
+        name = name or self.view
+        views = self.session.study.views
+        if name not in views:
+            raise ControlError("view", f"got {name!r}; expected one of {', '.join(views)}")
+        shown = self.session.show(name)
+        if shown.kind != "figure":
+            raise ControlError("view", f"got {name!r}, which is {shown.kind}; expected a view that draws a figure")
+        drawn = theme.figure(shown.content, title=shown.title, subtitle=shown.subtitle)
+        return go.Figure(drawn)
 
     def close(self) -> None:
         """End all widgets; jobs go on."""
@@ -330,6 +364,21 @@ def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
     if not same:
         figure.data = ()
         figure.add_traces(traces)
+
+
+def progress_bar() -> Callable[[str, float, str], None]:
+    """A bar below the cell, which tells how far an experiment is; it is drawn when there is something to tell."""
+    bar = w.FloatProgress(max=1.0, layout=w.Layout(width="240px"))
+    line = w.HTML()
+
+    def say(title: str, fraction: float, message: str) -> None:
+        if not line.value:
+            display(w.HBox([bar, line]))
+        bar.value = fraction
+        words = f"{title}: {100 * fraction:.0f} %" + (f", {message}" if message else "")
+        line.value = markup.STYLES + markup.boxed(markup.escape(words))
+
+    return say
 
 
 def wide(**traits: str) -> w.Layout:

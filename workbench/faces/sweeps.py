@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from workbench.faces.markup import number
 from workbench.results import Column
@@ -105,7 +105,7 @@ def line(seen: list[Seen], title: str, role: str) -> list[dict[str, Any]]:
     traces = []
     if any(len(values) > 1 for values in places.values()):
         half = [
-            float(stats.t.ppf(0.975, len(v) - 1) * np.std(v, ddof=1) / np.sqrt(len(v))) if len(v) > 1 else 0.0
+            float(stdtrit(len(v) - 1, 0.975) * np.std(v, ddof=1) / np.sqrt(len(v))) if len(v) > 1 else 0.0
             for v in places.values()
         ]
         low, high = ([m + side * h for m, h in zip(means, half, strict=True)] for side in (-1, 1))

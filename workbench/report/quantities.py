@@ -219,10 +219,10 @@ def spread(values: np.ndarray, *, single: bool) -> tuple[float, float]:
     size = float(np.abs(values).max())
     if n < 2:
         return middle, UNREPEATED * size
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     factor = math.sqrt(1 + 1 / n) if single else math.sqrt(2 / n)
-    half = float(t.ppf((1 + CONFIDENCE) / 2, n - 1)) * float(values.std(ddof=1)) * factor
+    half = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * float(values.std(ddof=1)) * factor
     return middle, max(half, NUMERIC * size)
 
 

@@ -6,7 +6,6 @@ that of the SpikingMLP with rectified units: F -> 128 -> 64 -> mean over time ->
 
 import numpy as np
 import torch
-from scipy.signal import butter, lfilter, sosfilt
 from torch import Tensor, nn
 
 from assay.dynamics.seeded_layers import conv1d, gru, linear
@@ -76,6 +75,8 @@ class EMAANN(FrameANN):
         self.beta = float(beta)
 
     def prepare(self, X: Tensor) -> Tensor:
+        from scipy.signal import lfilter  # a second to import, and few processes filter
+
         averaged = lfilter([1 - self.beta], [1, -self.beta], X.numpy(), axis=1)
         return torch.from_numpy(np.asarray(averaged, dtype=np.float32))
 
@@ -104,11 +105,15 @@ class ButterworthANN(FrameANN):
             raise ValueError(f"cutoff must lie between 0 and pi rad/sample; got {cutoff:g}.")
         if isinstance(order, bool) or order < 1:
             raise ValueError(f"order must be at least 1; got {order}.")
+        from scipy.signal import butter
+
         self.sections = np.asarray(butter(order, cutoff / np.pi, output="sos"))
         self.filter_macs = 5.0 * len(self.sections)
         self.filter_state_words = 4.0 * len(self.sections)
 
     def prepare(self, X: Tensor) -> Tensor:
+        from scipy.signal import sosfilt
+
         return torch.from_numpy(np.asarray(sosfilt(self.sections, X.numpy(), axis=1), dtype=np.float32))
 
 

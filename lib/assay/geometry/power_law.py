@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from assay.geometry.matrix_input import Array, Progress
 
@@ -117,7 +117,7 @@ def tail_exponent(singular_values: ArrayLike, *, least_tail: int = 10, level: fl
     squares = positive_squares(singular_values, least_tail)
     alpha, start, distance = best_tail(squares, least_tail)
     tail = len(squares) - start
-    half = norm.ppf(0.5 + level / 2) * (alpha - 1) / np.sqrt(tail)
+    half = ndtri(0.5 + level / 2) * (alpha - 1) / np.sqrt(tail)
     return TailExponent(alpha, float(alpha - half), float(alpha + half), float(squares[start]), tail, distance)
 
 

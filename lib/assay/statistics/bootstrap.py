@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm, t
+from scipy.special import ndtr, ndtri, stdtrit
 
 from assay.statistics.clusters import cluster_codes, cluster_labels, finite_array
 
@@ -213,7 +213,7 @@ def draw_weights(members: list[NDArray[np.intp]], count: int, resamples: int, rn
 def expanded_tail(tail: float, count: int, strata: int) -> float:
     """The tail share that makes a percentile interval as wide as Student's, which knows how few clusters there are."""
     freedom = count - strata
-    return float(norm.cdf(np.sqrt(count / freedom) * t.ppf(tail, freedom)))
+    return float(ndtr(np.sqrt(count / freedom) * stdtrit(freedom, tail)))
 
 
 def bca_tails(
@@ -231,7 +231,7 @@ def bca_tails(
         raise ValueError(
             "method: bca is undefined when all resamples lie on one side of the estimate; expected 'expanded'."
         )
-    bias = norm.ppf(share)
+    bias = ndtri(share)
 
     count = sum(map(len, members))
     left_out = []
@@ -249,9 +249,9 @@ def bca_tails(
     acceleration = np.divide(cubes, 6 * squares**1.5, out=np.zeros(estimate.shape), where=squares > 0)
 
     def shifted(z: float) -> Array:
-        return norm.cdf(bias + (bias + z) / (1 - acceleration * (bias + z)))
+        return ndtr(bias + (bias + z) / (1 - acceleration * (bias + z)))
 
-    return shifted(float(norm.ppf(tail))), shifted(float(norm.ppf(1 - tail)))
+    return shifted(float(ndtri(tail))), shifted(float(ndtri(1 - tail)))
 
 
 def column_quantiles(replicates: Array, shares: Array) -> Array:

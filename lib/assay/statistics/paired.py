@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from assay.statistics.bootstrap import Interval, Method, cluster_mean
 from assay.statistics.clusters import cluster_codes, finite_array
@@ -79,7 +79,7 @@ def paired_difference(
     sizes = np.bincount(codes, minlength=count)
     residual = sums - sizes * difference.mean()
     error = float(np.sqrt(count / (count - 1) * (residual**2).sum()) / len(difference))
-    reach = t.ppf(0.5 + level / 2, count - 1) + t.ppf(POWER, count - 1)
+    reach = stdtrit(count - 1, 0.5 + level / 2) + stdtrit(count - 1, POWER)
     p, exact = sign_flip_p(sums, flips, rng)
     return PairedDifference(interval, p, exact, count, error, float(reach * error))
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from assay.statistics.bootstrap import Interval, cluster_bootstrap
 from assay.statistics.clusters import cluster_codes, finite_array
@@ -104,7 +103,7 @@ def partial_spearman(
     freedom = n - 2 - (np.linalg.matrix_rank(centred(design)[:, 1:]) if design.shape[1] > 1 else 0)
     if freedom < 1:
         raise ValueError(f"controls: got {design.shape[1] - 1} columns for {n} rows; expected fewer than {n - 2}.")
-    left = [unexplained(name, rankdata(v), design) for name, v in (("x", one), ("y", other))]
+    left = [unexplained(name, mean_ranks(v), design) for name, v in (("x", one), ("y", other))]
     p = exchanged_p(left[0], left[1], design, blocks_of(codes, units), permutations, rng)
 
     ranked = [Ranks(values) for values in (one, other, *numeric.values())]
@@ -141,12 +140,18 @@ def rank_residuals(columns: Sequence[ArrayLike], controls: Mapping[str, ArrayLik
     """
     numeric, labelled = columns_of(controls, len(np.asarray(columns[0])))
     design = rank_design(numeric, indicator_columns(labelled, len(np.asarray(columns[0]))))
-    return [residual(rankdata(values), design) for values in columns]
+    return [residual(mean_ranks(values), design) for values in columns]
+
+
+def mean_ranks(values: ArrayLike) -> Array:
+    """(n,) ranks from 1; ties share their mean rank."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
 
 
 def rank_design(numeric: Mapping[str, Array], indicators: Array) -> Array:
     """(n, k) with a constant, the ranks of numbers, and indicators."""
-    return np.column_stack([np.ones(len(indicators)), *[rankdata(values) for values in numeric.values()], indicators])
+    return np.column_stack([np.ones(len(indicators)), *[mean_ranks(values) for values in numeric.values()], indicators])
 
 
 def residual(values: Array, design: Array) -> Array:

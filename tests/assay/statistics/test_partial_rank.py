@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assay.statistics import partial_spearman, rank_residuals
-from assay.statistics.partial_rank import Ranks, partial
+from assay.statistics.partial_rank import Ranks, mean_ranks, partial
 
 FEW = {"permutations": 99, "resamples": 100}
 
@@ -114,3 +114,8 @@ def test_what_is_refused(change, sentence):
     given = {"x": rng.standard_normal(30), "y": rng.standard_normal(30), "controls": {}, "rng": rng} | change
     with pytest.raises(ValueError, match=sentence):
         partial_spearman(given.pop("x"), given.pop("y"), given.pop("controls"), **given)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=30))
+def test_mean_ranks_are_scipys(values):
+    np.testing.assert_array_equal(mean_ranks(np.array(values) / 7), stats.rankdata(np.array(values) / 7))

@@ -47,7 +47,7 @@ def test_a_slider_moves_the_value_the_field_and_the_figure(explorer):
     assert explorer.session.value("amplitude") == 2.4 and handle._field.value == "2.4"
     assert explorer.settle()
     assert "The wave reaches 2.40 V" in heading(explorer)
-    assert max(drawn(explorer.figure.data[0].y)) == pytest.approx(2.4, rel=1e-3)
+    assert max(drawn(explorer.live.data[0].y)) == pytest.approx(2.4, rel=1e-3)
 
 
 def test_a_slider_even_in_the_logarithm_reaches_both_ends(explorer):
@@ -55,6 +55,18 @@ def test_a_slider_even_in_the_logarithm_reaches_both_ends(explorer):
     for place, value in ((0, 0.1), (200, 50.0)):
         handle._slider.value = place
         assert explorer.session.value("frequency") == value
+
+
+def test_what_is_seen_can_be_taken_along(explorer):
+    explorer.handles["amplitude"]._field.value = "2"
+    assert explorer.controls["amplitude"] == 2.0 and set(explorer.controls) == set(explorer.session.study.moving)
+    figure = explorer.figure()
+    assert "2.00 V" in figure.layout.title.text and max(drawn(figure.data[0].y)) == pytest.approx(2.0, rel=1e-3)
+    with pytest.raises(ControlError, match="view: got 'no such'; expected one of"):
+        explorer.figure("no such")
+    assert explorer.result == {}
+    ended(explorer, explorer.run("climb"))
+    assert len(explorer.result["climb/heights"]) > 0
 
 
 def test_another_handle_sets_its_control(explorer):
@@ -114,7 +126,7 @@ def test_a_fast_drag_over_a_view_of_uneven_cost_ends_on_the_newest_value(explore
         explorer.handles["amplitude"]._slider.value = place
     assert explorer.settle()
     assert "Amplitude is 0.36 V" in heading(explorer)
-    assert list(explorer.figure.data[0].y) == [pytest.approx(0.36)]
+    assert list(explorer.live.data[0].y) == [pytest.approx(0.36)]
 
 
 def test_an_experiment_streams_is_judged_and_goes_stale(explorer):
@@ -123,7 +135,7 @@ def test_an_experiment_streams_is_judged_and_goes_stale(explorer):
     bar.button.click()
     ended(explorer, bar.job)
     assert bar.button.description == "Run again" and "heights.csv" in bar._more.value
-    assert "5 steps done" in heading(explorer) and len(drawn(explorer.figure.data[0].x)) == 5
+    assert "5 steps done" in heading(explorer) and len(drawn(explorer.live.data[0].x)) == 5
     assert "over 5 seeds" in explorer._ledger.value
     explorer.handles["amplitude"]._field.value = "2"
     assert explorer.settle()
@@ -163,7 +175,7 @@ def test_code_reset_undo_and_redo(explorer):
 
 
 def test_a_dark_theme_redraws_the_figure(explorer):
-    before = explorer.figure.layout.template.layout.font.color
+    before = explorer.live.layout.template.layout.font.color
     explorer._theme.dark = True
     assert explorer.settle()
-    assert explorer.figure.layout.template.layout.font.color != before
+    assert explorer.live.layout.template.layout.font.color != before

@@ -45,6 +45,7 @@ function drawFigure(frame, plot, figure, template) {
   delete layout.height; delete layout.width;
   thin(layout, plot.clientWidth);
   if (narrow) for (const a of ["xaxis", "yaxis", "yaxis2"]) if (layout[a] && !layout[a].tickvals) layout[a].nticks = 5;
+  for (const [axis, range] of Object.entries(plot.heldRanges || {})) layout[axis].range = range; // while a handle is held
   Plotly.react(plot, figure.data, layout, { responsive: true, displaylogo: false, displayModeBar: false, scrollZoom: false });
   legend(frame, figure.data, figure.layout);
 }

@@ -130,6 +130,7 @@ def control_facts(session: Session) -> dict[str, dict[str, Any]]:
         elif isinstance(control, (List, Matrix)):
             separator = "; " if isinstance(control, Matrix) else ", "
             facts["text"] = control.text(value).replace(",", ", ").replace(";", separator)
+            facts |= {"low": control.bounds[0], "high": control.bounds[1]}
         elif isinstance(control, Data):
             facts |= {
                 "samples": [f"sample:{s}" for s in control.samples], "suffixes": ",".join(s for s in control.suffixes),
@@ -250,7 +251,8 @@ def ledger(judgements: list[Judgement]) -> str:
 def claim_row(judgement: Judgement) -> str:
     claim, evidence, expects, verdict = judgement.claim, judgement.evidence, judgement.claim.expects, judgement.verdict
     chip = f'<span class="as-v as-v--{KEYS[verdict]}">{glyph(verdict)}{WORDS[verdict]}</span>'
-    row = f'<p class="as-claim__s"><b>{escape(str(claim.id))}</b>{escape(claim.sentence)}</p><div>{chip}</div>'
+    head = f'<p class="as-claim__s"><b>{escape(str(claim.id))}</b>{escape(claim.sentence)}</p><div>{chip}</div>'
+    row = ""
     if evidence is not None and expects is not None:
         row += (
             f'<div class="as-claim__n">{scale(evidence, expects, verdict)}<p>{measured(evidence, expects)}; '
@@ -265,7 +267,10 @@ def claim_row(judgement: Judgement) -> str:
         row += f'<p class="as-claim__why"><code>{escape(judgement.command)}</code></p>'
     if judgement.stale:
         row += f'<p class="as-claim__why">{escape(judgement.stale)}</p>'
-    return f'<article class="as-claim" data-claim="{escape(str(claim.id))}" data-verdict="{verdict}">{row}</article>'
+    facts = f'data-claim="{escape(str(claim.id))}" data-verdict="{verdict}"'
+    if verdict is Verdict.NOT_JUDGED and not judgement.stale:  # many claims that wait make a long column
+        return f'<details {facts}><summary class="as-claim">{head}</summary>{row}</details>'
+    return f'<article class="as-claim" {facts}>{head}{row}</article>'
 
 
 def measured(evidence: Evidence, expects: Expectation) -> str:

@@ -160,7 +160,12 @@ function heard(m) {
   else if (m.kind === "broken") { S.views[m.name] = { broken: m.sentence }; showView(m.name); }
   else if (m.kind === "jobs") showJobs(m.jobs);
   else if (m.kind === "sweep") showSweep(m);
-  else if (m.kind === "claims") { $("#as-ledger").innerHTML = m.html; $("#as-strip").innerHTML = m.strip; }
+  else if (m.kind === "claims") {
+    const open = new Set($$("#as-ledger details[open]").map((e) => e.dataset.claim));
+    $("#as-ledger").innerHTML = m.html;
+    $$("#as-ledger details").forEach((e) => { e.open = open.has(e.dataset.claim); });
+    $("#as-strip").innerHTML = m.strip;
+  }
   else if (m.kind === "taken") { accept(m.at); landed(); }
   else if (m.kind === "refused" && m.at === "sweep") refuseSweep(m.sentence);
   else if (m.kind === "refused") { refuse(m.field && m.field !== "control" ? m.field : m.at || "", m.sentence); landed(); }

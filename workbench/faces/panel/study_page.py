@@ -35,7 +35,7 @@ class StudyWire(Wire):
 
     _esm: ClassVar[str | os.PathLike[str]] = "\n".join(
         (HERE / f"{name}.js").read_text("utf-8")
-        for name in ("base", "controls", "uploads", "figures", "views", "sweep", "report", "study")
+        for name in ("base", "controls", "uploads", "figures", "handles", "views", "sweep", "report", "study")
     )
 
 

@@ -1,4 +1,4 @@
-// Views: frames, figures, what is saved of them. Follows controls.js and figures.js in one module.
+// Views: frames, figures, what is saved of them. Follows handles.js and figures.js in one module.
 
 
 const frameHtml = (name, hero) => {
@@ -85,6 +85,7 @@ function showView(name) {
     const first = !plot.classList.contains("js-plotly-plot");
     drawFigure(frame, plot, view.figure, S.study.templates[view.theme]);
     const selects = S.study.views.find((v) => v.name === name).selects;
+    if (first) wireHandles(name, plot, selects);
     if (first && Object.keys(selects).length) {
       plot.on("plotly_click", (e) => {
         const values = {};

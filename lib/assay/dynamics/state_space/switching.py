@@ -19,8 +19,8 @@ from assay.dynamics.state_space.lyapunov import Certificate, Solver, common_lyap
 from assay.dynamics.state_space.lyapunov_check import EXACT_STATES, Kind, product_exceeds_one
 
 __all__ = [
-    "Judged", "gated_delta_vertices", "judge_switching", "legs_matrix", "lyapunov_exponents", "pair_has_lyapunov",
-    "quarter_turn_pair", "transpose_pair",
+    "Judged", "gated_delta_vertices", "held", "judge_switching", "legs_matrix", "lyapunov_exponents", "lyapunov_matrix",
+    "pair_has_lyapunov", "quarter_turn_pair", "transpose_pair",
 ]  # fmt: skip
 
 EPSILON = 1e-9
@@ -107,6 +107,24 @@ def held_for(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             times.append(time)
             owner.append(i)
     return np.stack(steps), np.array(times), np.array(owner)
+
+
+def held(matrix: np.ndarray, time: float) -> np.ndarray:
+    """exp(time · matrix), (..., n, n): what a flow does to a state while its matrix is held."""
+    return linalg.expm(time * matrix)
+
+
+def lyapunov_matrix(matrix: np.ndarray) -> np.ndarray:
+    """P (n, n), symmetric, with AᵀP + P A = −I.
+
+    Raises:
+        ValueError: A is not Hurwitz, so that no positive P does.
+    """
+    worst = float(np.linalg.eigvals(matrix).real.max())
+    if worst >= 0:
+        raise ValueError(f"A: has spectral abscissa {worst:+.2g}; expected a Hurwitz matrix.")
+    P = linalg.solve_continuous_lyapunov(matrix.T, -np.eye(len(matrix)))
+    return (P + P.T) / 2
 
 
 def pair_has_lyapunov(A: np.ndarray, B: np.ndarray) -> bool:

@@ -11,11 +11,13 @@ from scipy import linalg
 from assay.dynamics.state_space import (
     common_lyapunov,
     gated_delta_vertices,
+    held,
     joint_spectral_radius,
     judge_switching,
     l2_gain,
     legs_matrix,
     lyapunov_exponents,
+    lyapunov_matrix,
     pair_has_lyapunov,
     product_exceeds_one,
     quarter_turn_pair,
@@ -230,3 +232,16 @@ def test_both_solvers_pass_the_check():
     A = transpose_pair(0.5, 0.5)
     rates = [common_lyapunov(A, solver=s).rate for s in ("CLARABEL", "SCS")]
     assert rates == pytest.approx([np.linalg.norm(A[0], 2)] * 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_held_flow_composes_and_decays_in_the_norm_of_its_own_lyapunov_matrix(n):
+    A = np.random.default_rng(n).standard_normal((n, n))
+    A -= (np.linalg.eigvals(A).real.max() + 0.1) * np.eye(n)
+    np.testing.assert_allclose(held(A, 0.3) @ held(A, 0.7), held(A, 1.0), rtol=1e-9, atol=1e-12)
+    P = lyapunov_matrix(A)
+    np.testing.assert_allclose(A.T @ P + P @ A, -np.eye(n), atol=1e-9)
+    step = held(A, 0.4)
+    assert np.linalg.eigvalsh(P).min() > 0 and np.linalg.eigvalsh(P - step.T @ P @ step).min() > 0
+    with pytest.raises(ValueError, match="expected a Hurwitz matrix"):
+        lyapunov_matrix(-A)

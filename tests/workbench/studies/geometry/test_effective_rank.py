@@ -150,6 +150,40 @@ def test_rounding_adds_rank(study, tmp_path):
     assert float(told[0]["loss before"]) > float(told[1]["loss before"]) + 1e-3
 
 
+def test_a_share_of_the_rows_and_rows_at_length_one(study, tmp_path):
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((400, 16)) * np.exp(rng.standard_normal((400, 1)))
+    weight[3] = 0
+    np.save(tmp_path / "w.npy", weight)
+    own = str(tmp_path / "w.npy")
+    some = at(study, model=own, row_share=0.25)
+    np.testing.assert_allclose(some.value("spectrum"), np.linalg.svd(weight[:100], compute_uv=False), rtol=1e-6)
+    assert "The first 100 of 400 rows." in some.show("gauge_table").subtitle
+    unit = at(study, model=own, unit_rows=True).value("matrix").weight.numpy()
+    lengths = np.linalg.norm(unit, axis=1)
+    assert lengths[3] == 0 and np.allclose(np.delete(lengths, 3), 1)
+    assert "Rank is capped by these 8 rows." in at(study, model=own, row_share=0.02).show("gauge_table").subtitle
+    np.save(tmp_path / "short.npy", weight[:20])
+    with pytest.raises(ControlError, match=r"row_share: got 0.05, 1 of 20 rows; expected a share that leaves 2"):
+        at(study, model=str(tmp_path / "short.npy"), row_share=0.05).value("matrix")
+    for values in ({"row_share": 0.5}, {"unit_rows": True}):  # no longer the model that came along
+        snapshot = at(study, **values)
+        assert "loss before" not in stats(snapshot.show("unmoved"))
+        assert "The same text" not in snapshot.show("text").content
+
+
+def test_views_of_the_suite_show_one_size_where_it_is_asked_for(study):
+    names = list(at(study).value("size_names"))
+    assert names[0] == "all" and len(names) == 7
+    one = at(study, size=names[1])
+    assert len(one.value("shown_grid")) == 18 and set(one.value("shown_grid")["size"]) == {names[1]}
+    assert "in this size" in one.show("cloud").title and "18 runs of one size" in one.show("cloud").subtitle
+    for view in ("residuals", "factors", "agreement"):
+        assert one.show(view).content["data"]
+    with pytest.raises(ControlError, match="size: got '7 wide'"):
+        at(study, size="7 wide")
+
+
 def test_checkpoints_of_steps_are_drawn_over_steps(study, tmp_path):
     for step in (1000, 20, 300):
         model = Decoder(DecoderShape(40, 16, 1, spread=0.01 * step), torch.Generator().manual_seed(step))
@@ -193,7 +227,17 @@ def test_raw_and_partial_correlation_are_those_of_scipy(study):
     low, high = grid["batch"].min(), grid["batch"].max()
     means = grid.groupby("batch")["effective rank"].mean()
     assert effects.loc["batch on rank", "estimate"] == pytest.approx(means[high] - means[low], abs=1e-9)
-    assert len(result["long"]) == sum(row["kind"] == "long" for row in read_suite().rows)
+    suite, long = read_suite(), result["long"]
+    assert len(long) == sum(row["kind"] == "long" for row in suite.rows)
+    assert (long["drop_step"] - long["best_step"] == long["lag"]).all()
+    assert ((long["lag_low"] <= long["lag"]) & (long["lag"] <= long["lag_high"])).mean() > 0.5
+    traces = at(study, results={"analyse": result}).show("training").content["data"]
+    falls, lowest = (next(t for t in traces if t["name"] == n) for n in ("steepest fall of the rank", "lowest loss"))
+    assert list(falls["x"]) == list(long["drop_step"]) and list(lowest["x"]) == list(long["best_step"])
+    runs = [i for i, row in enumerate(suite.rows) if row["kind"] == "long"]
+    for place, run in enumerate(runs):
+        assert lowest["y"][place] == pytest.approx(np.interp(lowest["x"][place], suite.step[run], suite.loss[run]))
+    assert [s == "diamond" for s in lowest["marker"]["symbol"]] == list(long["degraded"])
 
 
 def test_a_table_of_runs_of_the_users_takes_the_place_of_the_kept_one(study, tmp_path):

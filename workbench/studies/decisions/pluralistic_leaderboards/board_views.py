@@ -107,7 +107,7 @@ def arrow(moved: int) -> str:
     tab="Leaderboard",
 )
 def leaderboard(line: Line | None, crowd: Crowd, usual: Built, plural: Built, method: str) -> Figure:
-    """Above the line: whose best model each is. Below: who prefers a model to everything above. Click sets the line."""
+    """Above the line: whose best model each is. Below: who prefers a model to all above. Drag the line."""
     ballots = crowd.judges
     if line is None:
         return figure([], TOO_LONG.format(models=crowd.m), METHODS[method], xaxis=axis("Users (%)"), yaxis=axis(""))
@@ -203,7 +203,7 @@ def wronged(line: Line | None, crowd: Crowd, usual: Built, plural: Built) -> lis
     return told
 
 
-@study.view("Rows that jump", tab="Jumps")
+@study.view("Rows that jump", selects={"y": "cut"}, tab="Jumps")
 def jumps(line: Line | None, crowd: Crowd, usual: Built, plural: Built, method: str) -> Figure:
     """Places on one leaderboard and on the other; those that cross the line stand out."""
     axes = {"xaxis": axis("", range=[-0.6, 1.6], tickvals=[0, 1], ticktext=["", ""]), "yaxis": axis("Place")}
@@ -258,7 +258,7 @@ def band(board: Built | None, crowd: Crowd, seed: int) -> StabilityBand | None:
     return bootstrap_stability(crowd.judges.orders, board.ranking, np.random.default_rng([seed, 4]), resamples)
 
 
-@study.view("γ̂ at every cut", tab="Every cut")
+@study.view("γ̂ at every cut", selects={"x": "cut"}, tab="Every cut")
 def every_cut(
     band: StabilityBand | None, crowd: Crowd, usual: Built, plural: Built, method: str, cut: int, eps: float
 ) -> Figure:  # fmt: skip

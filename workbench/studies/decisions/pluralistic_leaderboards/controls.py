@@ -51,7 +51,7 @@ study.group("Leaderboard", equation=r"\hat{\gamma}(W_k) = k \cdot \max_{a \notin
 study.choice("method", "bradley-terry", choices=METHODS, group="Leaderboard", doc="How the leaderboard is built.")
 study.integer(
     "cut", 6, bounds="cuts", symbol="k", label="Cut", group="Leaderboard",
-    doc="How many stand above the line; click a row to put the line below it.",
+    doc="How many stand above the line; drag the line, or click a row to put it below.",
 )  # fmt: skip
 
 study.group("Users", equation=r"\Pr[\sigma] \propto \varphi^{\,d(\sigma, \sigma_0)}")

@@ -90,6 +90,14 @@ study.choice(
     "precision", "stored", choices=PRECISIONS, label="Precision", group="Model", rare=True,
     doc="The matrix is rounded to it first; rounding adds rank.",
 )  # fmt: skip
+study.number(
+    "row_share", 1.0, bounds=(0.01, 1.0), step=0.01, label="Rows measured", group="Model", rare=True,
+    doc="Share of the vocabulary, first ids first: in byte-pair encodings the bytes, then common tokens, rare last.",
+)  # fmt: skip
+study.flag(
+    "unit_rows", False, label="Rows at length 1", group="Model", rare=True,
+    doc="Rows are scaled to one length first: frequent and rare tokens then weigh the same.",
+)  # fmt: skip
 study.checkpoint(
     "steps_folder", optional=True, label="Folder of steps", group="Model", rare=True, suffixes=("",),
     needs="a folder with a checkpoint for each step, such as step1000",
@@ -126,6 +134,10 @@ study.data(
     "runs_table", samples=("rank-suite",), label="Table of runs", group="Suite", rare=True, suffixes=(".csv",),
     needs="a table of runs with the columns of runs.csv",
     doc="Trained models, one a row; a copy of runs.csv with rows of your own may take its place.",
+)  # fmt: skip
+study.choice(
+    "size", "all", choices="size_names", group="Suite", rare=True,
+    doc="Which sizes of model the views of the suite show; experiments and claims take them all.",
 )  # fmt: skip
 study.choice("metric", "effective rank", choices=METRICS, group="Suite", doc="What is compared with loss.")
 study.choice("outcome", "loss prose", choices=OUTCOMES, group="Suite", doc="What it should say something about.")
@@ -212,10 +224,36 @@ def read_matrix(source: Source, key: str) -> OwnMatrix:
     return OwnMatrix(source.name, found.key, found.dtype, weight, gain, encoder, found.tied, notes)
 
 
+def chosen_rows(found: OwnMatrix, row_share: float, unit_rows: bool) -> OwnMatrix:
+    """The first rows of a matrix, at length 1 if so wished; a row of zeros stays one.
+
+    Raises:
+        ValueError: fewer than two rows would be left.
+    """
+    weight, notes = found.weight, found.notes
+    if row_share < 1:
+        count = round(row_share * len(weight))
+        if count < 2:
+            raise ValueError(
+                f"row_share: got {row_share:g}, {count} of {len(weight)} rows; expected a share that leaves 2 or more."
+            )
+        weight, notes = weight[:count], (*notes, f"The first {count:,} of {len(weight):,} rows.")
+        if count < weight.shape[1]:
+            notes = (*notes, f"Rank is capped by these {count:,} rows.")
+    if unit_rows:
+        weight = torch.nn.functional.normalize(weight.double(), dim=1, eps=1e-300).float()
+        notes = (*notes, "Rows at length 1.")
+    return replace(found, weight=weight, notes=notes)
+
+
 @study.prepared
-def matrix(model: Source, key: str, precision: str) -> OwnMatrix:
+def matrix(model: Source, key: str, precision: str, row_share: float, unit_rows: bool) -> OwnMatrix:
     """The matrix that is measured."""
-    found = read_matrix(model, key)
+    return chosen_rows(rounded_matrix(read_matrix(model, key), precision), row_share, unit_rows)
+
+
+def rounded_matrix(found: OwnMatrix, precision: str) -> OwnMatrix:
+    """A matrix on the grid of a precision."""
     if precision == "stored":
         return found
     if precision == "bfloat16":
@@ -227,9 +265,9 @@ def matrix(model: Source, key: str, precision: str) -> OwnMatrix:
 
 
 @study.prepared
-def second(other: Source | None) -> OwnMatrix | None:
+def second(other: Source | None, row_share: float, unit_rows: bool) -> OwnMatrix | None:
     """The matrix beside it."""
-    return None if other is None else read_matrix(other, "")
+    return None if other is None else chosen_rows(read_matrix(other, ""), row_share, unit_rows)
 
 
 @study.prepared
@@ -266,7 +304,9 @@ class States:
 
 
 @study.prepared
-def final(model: Source, states: Source | None, matrix: OwnMatrix, decoder: KeptDecoder) -> States:
+def final(
+    model: Source, states: Source | None, matrix: OwnMatrix, decoder: KeptDecoder, unit_rows: bool
+) -> States:  # fmt: skip
     """Final states of the model: its own where it came along or they were given, random directions elsewhere."""
     d = matrix.weight.shape[1]
     if states is not None and states.path is not None:
@@ -279,7 +319,8 @@ def final(model: Source, states: Source | None, matrix: OwnMatrix, decoder: Kept
     if model.path is None and model.name == "small-decoder" and matrix.key == "lm_head.weight":
         text = decoder.held_out
         hidden = final_states(decoder.model, text, from_position=16).double().numpy()
-        targets = text[:, 17:].reshape(-1).numpy()
+        whole = len(matrix.weight) == decoder.model.shape.tokens and not unit_rows
+        targets = text[:, 17:].reshape(-1).numpy() if whole else None
         return States(hidden, targets, True, f"of {len(hidden):,} states, at positions from 16 on in unseen text")
     rng = np.random.default_rng(0)
     return States(rng.standard_normal((RANDOM_STATES, d)), None, False, "random directions in place of states")
@@ -385,6 +426,19 @@ def table(runs_table: Source) -> pd.DataFrame:
 def grid(table: pd.DataFrame) -> pd.DataFrame:
     """The controlled part of it: 18 configurations in each of six sizes."""
     return grid_of(table)
+
+
+@study.prepared
+def size_names(grid: pd.DataFrame) -> dict[str, str]:
+    """The sizes of the suite, smallest first, after all of them."""
+    sizes = grid.drop_duplicates("size").sort_values(["width", "layers"])["size"]
+    return {"all": "all sizes", **{name: name for name in sizes}}
+
+
+@study.prepared
+def shown_grid(grid: pd.DataFrame, size: str) -> pd.DataFrame:
+    """The runs that views of the suite show."""
+    return grid if size == "all" else grid[grid["size"] == size].reset_index(drop=True)
 
 
 def grid_of(table: pd.DataFrame) -> pd.DataFrame:

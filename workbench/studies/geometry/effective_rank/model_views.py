@@ -186,11 +186,14 @@ def text(
     decoder: KeptDecoder,
     continuation: tuple[str, np.ndarray, np.ndarray],
     maps: tuple[np.ndarray, np.ndarray],
+    unit_rows: bool,
 ) -> str:
     """A continuation, token by token, from moved states and the moved matrix."""
     start, states, chosen = continuation
     if matrix.weight.shape != decoder.model.unembedding.weight.shape or matrix.name != "small-decoder":
-        return "The model that comes along writes a text here; of a checkpoint of yours only its matrix is read."
+        return "The model that comes along writes a text here, with all its rows; of others only the matrix is read."
+    if unit_rows:
+        return "Rows at length 1 belong to another model: the one that comes along writes with its own."
     written = ((states @ maps[0].T) @ (matrix.weight.double().numpy() @ maps[1]).T).argmax(axis=1)
     same = int((written == chosen).all())
     told = decoder.pairs.decode(written.tolist())

@@ -160,6 +160,7 @@ def long_runs(suite: KeptSuite, rng: np.random.Generator) -> list[Row]:
             "parallel": row["parallel"], "rank": 100 * row["effective rank"] / row["width"],
             "middle": 100 * reference / row["width"], "low": row["effective rank"] < reference,
             "degraded": seen.degraded, "rise": seen.rise, "p": seen.p, "drop": seen.drop, "lag": seen.lag,
+            "lag_low": seen.low, "lag_high": seen.high, "best_step": seen.best_step, "drop_step": seen.drop_step,
         })  # fmt: skip
     return found
 

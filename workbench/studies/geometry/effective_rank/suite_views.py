@@ -86,9 +86,10 @@ def level(value: float) -> str:
 
 @study.view("Rank and loss over the suite", tab="Suite")
 def cloud(
-    grid: pd.DataFrame, own_measures: dict[str, dict[str, float]], metric: str, outcome: str, colour: str
+    shown_grid: pd.DataFrame, own_measures: dict[str, dict[str, float]], metric: str, outcome: str, colour: str
 ) -> Figure:
     """Every run of the grid, coloured by a training choice; a line goes through all, dashed ones through each size."""
+    grid = shown_grid
     x, y = grid[metric].to_numpy(float), grid[outcome].to_numpy(float)
     traces = []
     for i, (value, part) in enumerate(grid.groupby(colour)):
@@ -110,11 +111,14 @@ def cloud(
     traces.append(styled("predicted", type="scatter", mode="lines", x=ends, y=start + slope * ends, name="all runs",
                          hoverinfo="skip"))  # fmt: skip
     rho = rank_correlation(grid, metric, outcome)
+    where = "over all runs" if len(slopes) > 1 else "in this size"
     steeper = sum(np.sign(s) == np.sign(slope) for s in slopes)
     return figure(
         traces,
-        f"{METRICS[metric].removesuffix(', % of d')} and {lower(OUTCOMES[outcome])}: ρ = {signed(rho)} over all runs",
-        f"{len(grid)} runs; in {steeper} of {len(slopes)} sizes the slope has the sign of the whole.",
+        f"{METRICS[metric].removesuffix(', % of d')} and {lower(OUTCOMES[outcome])}: ρ = {signed(rho)} {where}",
+        f"{len(grid)} runs; in {steeper} of {len(slopes)} sizes the slope has the sign of the whole."
+        if len(slopes) > 1
+        else f"{len(grid)} runs of one size, {grid['size'].iloc[0]}.",
         xaxis=axis(METRICS[metric]),
         yaxis=axis(f"{OUTCOMES[outcome]} (nats)"),
         **own_marks(own_measures, metric),
@@ -135,9 +139,13 @@ def signed(value: float) -> str:
 
 
 @study.view("With training choices held fixed", tab="Residuals")
-def residuals(grid: pd.DataFrame, metric: str, outcome: str, held: str, colour: str) -> Figure:
+def residuals(shown_grid: pd.DataFrame, metric: str, outcome: str, held: str, colour: str) -> Figure:
     """Ranks of metric and loss, less what the held columns explain of them."""
-    x, y = rank_residuals([grid[metric], grid[outcome]], held_columns(grid, held))
+    grid = shown_grid
+    fixed = held_columns(grid, held)
+    if len(set(grid["size"])) == 1:
+        fixed.pop("size", None)
+    x, y = rank_residuals([grid[metric], grid[outcome]], fixed)
     raw = rank_correlation(grid, metric, outcome)
     rho = float((x @ y) / np.sqrt((x @ x) * (y @ y)))
     values = grid[colour].to_numpy(float)
@@ -163,8 +171,9 @@ def residuals(grid: pd.DataFrame, metric: str, outcome: str, held: str, colour: 
 
 
 @study.view("What training choices do", tab="Factors")
-def factors(grid: pd.DataFrame, metric: str, outcome: str) -> Figure:
+def factors(shown_grid: pd.DataFrame, metric: str, outcome: str) -> Figure:
     """Mean of metric and loss at every level of each training choice, by size; in the grid nothing else differs."""
+    grid = shown_grid
     sizes = sorted(grid["size"].unique(), key=lambda s: [int(n) for n in re.findall(r"\d+", s)])
     traces, layout = [], {}
     width = 1 / len(FACTORS)
@@ -224,8 +233,9 @@ def factor_title(grid: pd.DataFrame, metric: str, outcome: str) -> str:
 
 
 @study.view("Do the metrics agree?", tab="Agreement")
-def agreement(grid: pd.DataFrame) -> Figure:
+def agreement(shown_grid: pd.DataFrame) -> Figure:
     """Spearman’s correlation of every metric with every other, and with losses."""
+    grid = shown_grid
     names = METRICS | OUTCOMES
     values = grid[list(names)].corr(method="spearman").to_numpy()
     words = [SHORT[name] for name in names]
@@ -297,6 +307,8 @@ def training(
                 styled(role, type="scatter", mode="lines", x=x, y=loss, name=name, legendgroup=role, showlegend=False,
                        yaxis="y2", hovertemplate="loss %{y:.3f}<extra></extra>"),
             ]  # fmt: skip
+    if analyse is not None and len(analyse.tables["long"]):
+        traces += turns_of(suite, analyse["long"])
     if retrain is not None and len(retrain.tables["log"]):
         log = retrain["log"]
         for axis_name, column in (("y", "rank"), ("y2", "loss")):
@@ -313,11 +325,36 @@ def training(
     return figure(
         traces,
         training_title(analyse),
-        "Held-out loss below, effective rank above. Long runs see their text many times.",
+        "Held-out loss below, effective rank above. Long runs see their text many times."
+        + ("" if analyse is None else " Marks are filled where the loss rises late."),
         xaxis=axis("Step", anchor="y2"),
         yaxis=axis("R(W) (% of d)", domain=[0.54, 1]),
         yaxis2=axis("Loss (nats)", domain=[0, 0.46]),
     )
+
+
+def turns_of(suite: KeptSuite, long: pd.DataFrame) -> list[dict[str, Any]]:
+    """Where each long run's rank falls most, and where its loss is lowest; those whose loss rises late are filled."""
+    runs = [
+        (step, losses, 100 * ranks / row["width"])
+        for row, step, losses, ranks in zip(suite.rows, suite.step, suite.loss, suite.rank, strict=True)
+        if row["kind"] == "long"
+    ]
+    marks: dict[str, list[tuple[float, float, str, bool]]] = {"y": [], "y2": []}
+    for (step, losses, ranks), found in zip(runs, long.itertuples(), strict=True):
+        lag = f"{found.lag:+,.0f} steps [{found.lag_low:+,.0f}, {found.lag_high:+,.0f}]".replace("-", "−")
+        for place, at, values in (("y", found.drop_step, ranks), ("y2", found.best_step, losses)):
+            marks[place].append((at, float(np.interp(at, step, values)), f"{found.run}<br>{lag}", found.degraded))
+    names = {"y": "steepest fall of the rank", "y2": "lowest loss"}
+    said = {"y": "R falls most here", "y2": "loss is lowest here"}
+    return [
+        styled("printed", type="scatter", mode="markers", x=[m[0] for m in own], y=[m[1] for m in own], yaxis=place,
+               name=names[place], customdata=[m[2] for m in own],
+               marker={"size": 9, "symbol": [("diamond" if m[3] else "diamond-open") if place == "y2" else
+                                             ("triangle-down" if m[3] else "triangle-down-open") for m in own]},
+               hovertemplate=said[place] + "<br>%{customdata} from lowest loss to fall<extra></extra>")
+        for place, own in marks.items()
+    ]  # fmt: skip
 
 
 def training_title(analyse: Result | None) -> str:
