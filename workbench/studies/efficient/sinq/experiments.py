@@ -100,7 +100,7 @@ def activations_of(
             "error": numeric("%", "Of weights, over that of round-to-nearest."),
         },
     },
-    cost={"quick": 1, "standard": 8, "full": 60},
+    cost={"quick": 0.5, "standard": 2, "full": 2},
 )
 def survey(
     run: Run, subject: Subject, recipe: Recipe, chosen_names: list[str], activations: Source | None, text: str,
@@ -205,7 +205,7 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
             "again": exact("str", doc="Stored type, where weights were codes before."),
         },
     },
-    cost={"quick": 4, "standard": 60, "full": 1500},
+    cost={"quick": 4, "standard": 15, "full": 500},
 )
 def quality(
     run: Run, subject: Subject, recipe: Recipe, chosen_names: list[str], text: str, own_text: Source | None,
