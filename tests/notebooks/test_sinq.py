@@ -2,11 +2,14 @@
 
 import importlib.util
 
+import pytest
+
 from workbench.places import notebooks_folder
 
 NOTEBOOK = notebooks_folder() / "efficient" / "sinq.py"
 
 
+@pytest.mark.slow  # the report of each study runs its notebook too
 def test_it_runs_at_quick_and_its_values_can_be_read(fresh_home):
     spec = importlib.util.spec_from_file_location("sinq_notebook", NOTEBOOK)
     module = importlib.util.module_from_spec(spec)

@@ -25,6 +25,7 @@ def test_answers_are_the_remembered_tokens_in_order():
         CopyingTask(16, 8, 4)
 
 
+@pytest.mark.slow
 def test_training_that_was_stopped_ends_as_one_that_was_not(tmp_path):
     whole, log = train_copying(SMALL)
     state = tmp_path / "state"
