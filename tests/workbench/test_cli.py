@@ -86,3 +86,4 @@ def test_files_of_a_run_are_copied_where_one_wants_them(kitchen, capsys, tmp_pat
         capsys, "run", "kitchen-sink", "repeats", "--preset", "quick", "--files", str(tmp_path / "no")
     )
     assert status == 2 and "files: nothing was written" in said
+    default_runner().close()
