@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["STATIC", "THEMES", "Theme", "figure", "handle", "styled", "template", "without_template"]
+__all__ = [
+    "STATIC", "THEMES", "Figure", "Theme", "axis", "drawn", "figure", "handle", "styled", "template",
+    "without_template",
+]  # fmt: skip
 
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, Theme] = ("light", "dark")
@@ -97,6 +100,19 @@ def styled(role: str, **trace: Any) -> dict[str, Any]:
     return merged(style, {**trace, "meta": {"role": role}})
 
 
+Figure = dict[str, Any]
+
+
+def drawn(traces: list[dict[str, Any]], title: str, subtitle: str, **layout: Any) -> Figure:
+    """What a view gives: a figure as a plain dict, with its finding and the line below."""
+    return {"data": traces, "layout": {"title": {"text": title, "subtitle": {"text": subtitle}}, **layout}}
+
+
+def axis(title: str, **traits: Any) -> dict[str, Any]:
+    """An axis of a figure, with its title."""
+    return {"title": {"text": title}, **traits}
+
+
 Place = tuple[str] | tuple[str, int, int]
 
 
@@ -178,12 +194,12 @@ def figure(
         margin["t"] = 76
     layout = merged(base, layout)
     layout["shapes"] = [shaped(shape, theme) for shape in layout.get("shapes") or ()]
-    for name, axis in layout.items():
-        if "axis" in name and "overlaying" in axis and "tickvals" not in axis:
-            layout[name] = {"tickmode": "auto", **axis}  # Plotly's own choice copies the other axis, to odd numbers
+    for name, traits in layout.items():
+        if "axis" in name and "overlaying" in traits and "tickvals" not in traits:
+            layout[name] = {"tickmode": "auto", **traits}  # Plotly's own choice copies the other axis, to odd numbers
     return {"data": traces, "layout": layout}
 
 
-def without_template(drawn: Mapping[str, Any]) -> dict[str, Any]:
+def without_template(content: Mapping[str, Any]) -> dict[str, Any]:
     """A figure for a page that has the templates already."""
-    return {**drawn, "layout": {part: value for part, value in drawn["layout"].items() if part != "template"}}
+    return {**content, "layout": {part: value for part, value in content["layout"].items() if part != "template"}}

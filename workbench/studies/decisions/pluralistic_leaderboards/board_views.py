@@ -14,18 +14,10 @@ from assay.decisions import (
     theoretical_factor,
 )
 from workbench.studies.decisions.pluralistic_leaderboards.controls import Crowd, study
-from workbench.studies.decisions.pluralistic_leaderboards.drawing import (
-    Figure,
-    axis,
-    colour_groups,
-    figure,
-    percent,
-    short,
-    whose,
-)
+from workbench.studies.decisions.pluralistic_leaderboards.drawing import colour_groups, percent, short, whose
 from workbench.studies.decisions.pluralistic_leaderboards.methods import METHODS, SHORT, Built
 from workbench.study import Stat
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
 ROWS = 30  # of a leaderboard that are drawn
 WORK = 20_000_000  # steps that an interval may take while one waits
@@ -110,7 +102,7 @@ def leaderboard(line: Line | None, crowd: Crowd, usual: Built, plural: Built, me
     """Above the line: whose best model each is. Below: who prefers a model to all above. Drag the line."""
     ballots = crowd.judges
     if line is None:
-        return figure([], TOO_LONG.format(models=crowd.m), METHODS[method], xaxis=axis("Users (%)"), yaxis=axis(""))
+        return drawn([], TOO_LONG.format(models=crowd.m), METHODS[method], xaxis=axis("Users (%)"), yaxis=axis(""))
     k, m, shown = line.k, crowd.m, line.shown
     first = 0 if m <= ROWS else min(max(0, k - ROWS // 2), m - ROWS)
     rows = np.arange(first, min(m, first + ROWS))
@@ -150,7 +142,7 @@ def leaderboard(line: Line | None, crowd: Crowd, usual: Built, plural: Built, me
         notes.append({"text": f"<b>{percent(line.share)} would swap for it</b>", "x": 100 * line.share, "y": at + 1,
                       "xanchor": "left", "xshift": 6})  # fmt: skip
     words = [f"{short(ballots.models[a])}{arrow(int(moved[row]))}" for row, a in zip(rows, shown[rows], strict=True)]
-    return figure(
+    return drawn(
         traces,
         finding(line, ballots.models),
         f"{METHODS[method]}; judged by {whose(ballots)}. Arrows: places gained or lost against {SHORT[other]}"
@@ -208,7 +200,7 @@ def jumps(line: Line | None, crowd: Crowd, usual: Built, plural: Built, method: 
     """Places on one leaderboard and on the other; those that cross the line stand out."""
     axes = {"xaxis": axis("", range=[-0.6, 1.6], tickvals=[0, 1], ticktext=["", ""]), "yaxis": axis("Place")}
     if line is None:
-        return figure([], TOO_LONG.format(models=crowd.m), METHODS[method], **axes)
+        return drawn([], TOO_LONG.format(models=crowd.m), METHODS[method], **axes)
     other, ranking = rival(method, usual, plural)
     pair = [(SHORT[other], ranking), (SHORT[method], line.shown)]
     if method == "bradley-terry":
@@ -236,7 +228,7 @@ def jumps(line: Line | None, crowd: Crowd, usual: Built, plural: Built, method: 
                               "xshift": -8 if x == 0 else 8})  # fmt: skip
     lowest = int(max(left[kept].max(), right[kept].max())) if len(kept) else k
     swapped = int(crosses.sum()) // 2
-    return figure(
+    return drawn(
         traces,
         f"{swapped} of the top {k} change when {SHORT['bradley-terry']} gives way to {pair[1][0]}" if swapped
         else f"The top {k} holds the same models, perhaps in another order",
@@ -292,7 +284,7 @@ def every_cut(
             else f"{SHORT[method]} is stable at every cut: γ̂ is at most {band.gamma.max():.2f}"
         )
         said = f"Band: {band.resamples} resamples of {whose(crowd.judges)}. "
-    return figure(
+    return drawn(
         traces,
         title,
         said + f"Above 1 a group of 1/k can reject the prefix; Theorem 3.1 promises {factor:.3g}, far off this scale.",

@@ -8,17 +8,9 @@ import pandas as pd
 from assay.decisions import Battles, bradley_terry, wins_of
 from workbench.studies.decisions.pluralistic_leaderboards.board_views import TOO_LONG, Line
 from workbench.studies.decisions.pluralistic_leaderboards.controls import Crowd, study
-from workbench.studies.decisions.pluralistic_leaderboards.drawing import (
-    Figure,
-    axis,
-    colour_groups,
-    figure,
-    percent,
-    short,
-    whose,
-)
+from workbench.studies.decisions.pluralistic_leaderboards.drawing import colour_groups, percent, short, whose
 from workbench.study import Stat
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
 SHOWN = 800  # users on the map
 KINDS = {
@@ -46,7 +38,7 @@ def user_map(layout_of_users: tuple[np.ndarray, np.ndarray, np.ndarray], line: L
     """Users near each other rank alike; a larger mark goes further down its ballot for a model above the line."""
     axes = {"xaxis": axis("First component of positions (places)"), "yaxis": axis("Second component (places)")}
     if line is None:
-        return figure([], TOO_LONG.format(models=crowd.m), "", **axes)
+        return drawn([], TOO_LONG.format(models=crowd.m), "", **axes)
     rows, place, share = layout_of_users
     traces = []
     for number, (name, own) in enumerate(colour_groups(crowd.judges)):
@@ -68,7 +60,7 @@ def user_map(layout_of_users: tuple[np.ndarray, np.ndarray, np.ndarray], line: L
                    marker={"size": 11, "symbol": "circle-open", "line": {"width": 1.5}})
         )  # fmt: skip
     mean = float(line.rank.mean())
-    return figure(
+    return drawn(
         traces,
         f"The best above the line is a user’s no. {mean:.1f} on average, out of {crowd.m}",
         f"{len(rows):,} of {whose(crowd.judges)}; the components hold {percent(float(share.sum()))} of the variance.",
@@ -160,7 +152,7 @@ def strengths(file: object, crowd: Crowd, ties: str, even: bool) -> Figure | lis
     trace = styled("reference", type="scatter", mode="markers", x=values, y=at, showlegend=False,
                    error_x={"type": "data", "array": half}, marker={"size": 8, "opacity": 1},
                    customdata=labels, hovertemplate="%{customdata}<br>%{x:.2f}<extra></extra>")  # fmt: skip
-    return figure(
+    return drawn(
         [trace],
         title,
         f"95 % intervals over {over}: {said}.",

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from assay.decisions import Ballots
 
-Figure = dict[str, Any]
 COLOURS = 8
-
-
-def figure(traces: list[dict[str, Any]], title: str, subtitle: str, **layout: Any) -> Figure:
-    """A figure as a plain dict, with its finding and the line below."""
-    return {"data": traces, "layout": {"title": {"text": title, "subtitle": {"text": subtitle}}, **layout}}
-
-
-def axis(title: str, **traits: Any) -> dict[str, Any]:
-    return {"title": {"text": title}, **traits}
 
 
 def percent(share: float) -> str:

@@ -12,10 +12,9 @@ import pandas as pd
 from assay.decisions import WeightedProfile, comparison_law, solid_shortfall, theoretical_factor
 from workbench.studies.decisions.pluralistic_leaderboards.claims import SORTED
 from workbench.studies.decisions.pluralistic_leaderboards.controls import study
-from workbench.studies.decisions.pluralistic_leaderboards.drawing import Figure, axis, figure
 from workbench.studies.decisions.pluralistic_leaderboards.methods import SHORT
 from workbench.study import Result
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
 
 def rows_of(result: Result | None, table: str) -> pd.DataFrame | None:
@@ -62,7 +61,7 @@ def all_cuts(boards: Result | None, method: str) -> Figure:
             "yaxis": axis("γ̂ = k × largest share that would swap", rangemode="tozero")}  # fmt: skip
     rows = rows_of(boards, "curves")
     if rows is None:
-        return figure([], "γ̂ at every cut, all methods", "Appears when every leaderboard is built.", **axes)
+        return drawn([], "γ̂ at every cut, all methods", "Appears when every leaderboard is built.", **axes)
     traces, largest = [], {}
     mine = rows[(rows["method"] == method).to_numpy()]
     if len(mine):
@@ -85,7 +84,7 @@ def all_cuts(boards: Result | None, method: str) -> Figure:
                              customdata=mine["blocker"],
                              hovertemplate="γ̂ %{y:.2f} at k = %{x}<br>%{customdata}<extra></extra>"))  # fmt: skip
     best, worst = min(largest, key=lambda n: largest[n]), max(largest, key=lambda n: largest[n])
-    return figure(
+    return drawn(
         traces,
         f"{SHORT[best]} stays lowest, at most {largest[best]:.2f}; {SHORT[worst]} reaches {largest[worst]:.2f}",
         "Judged by users who built nothing; above 1 a group of 1/k can reject the prefix. Algorithm 1 is built for the "
@@ -101,7 +100,7 @@ def over_worlds(compare: Result | None) -> Figure:
     axes = {"xaxis": axis("Prefixes with γ̂ above 1 (%)", rangemode="tozero"), "yaxis": axis("")}
     rows = rows_of(compare, "worlds")
     if rows is None:
-        return figure([], "Which methods stay stable?", "Appears when methods are compared over worlds.", **axes)
+        return drawn([], "Which methods stay stable?", "Appears when methods are compared over worlds.", **axes)
     share = 100 * rows["above"] / rows["prefixes"]
     order = share.groupby(rows["method"]).mean().sort_values(ascending=False, kind="stable")
     traces = []
@@ -122,7 +121,7 @@ def over_worlds(compare: Result | None) -> Figure:
                    hovertemplate="%{customdata}<br>%{x:.1f} % of prefixes<extra>φ = " + f"{phi:g}</extra>")
         )  # fmt: skip
     bt, best = float(order.get("bradley-terry", 0.0)), order.index[-1]
-    return figure(
+    return drawn(
         traces,
         f"Bradley–Terry is unstable at {bt:.0f} % of cuts, {SHORT[best]} at {order.iloc[-1]:.0f} %",
         f"Means over {rows['repeat'].nunique()} worlds at each φ, judged by users who built nothing.",
@@ -141,7 +140,7 @@ def either_outcome(rerun: Result | None, phi: float) -> Figure:
     axes = {"xaxis": axis("Cut k (models above the line)"), "yaxis": axis("γ̂", rangemode="tozero")}
     rows = rows_of(rerun, "curves")
     if rows is None:
-        return figure([], "The paper and an independent re-run disagree",
+        return drawn([], "The paper and an independent re-run disagree",
                       "Appears when the re-run is repeated: the paper has Bradley–Terry unstable at k = 4 and 5, the "
                       "re-run nowhere.", **axes)  # fmt: skip
     phis = np.array(sorted(rows["phi"].unique()))
@@ -159,7 +158,7 @@ def either_outcome(rerun: Result | None, phi: float) -> Figure:
     over = [name for name, _, kept in told if kept > 1]
     here = [name for name, own, _ in told if own > 1]
     said = "; ".join(f"{name} {own:.2f} here, {kept:.2f} there" for name, own, kept in told)
-    return figure(
+    return drawn(
         traces,
         f"At φ = {near:g}, above 1 here: {', '.join(here) or 'none'}; in the re-run: {', '.join(over) or 'none'}",
         f"Largest γ̂: {said}. The paper reports violations of Bradley–Terry at k = 4 and 5 on votes that are not here.",
@@ -175,7 +174,7 @@ def guarantee(guarantees: Result | None, eps: float) -> Figure:
     factor = theoretical_factor(eps)
     rows = rows_of(guarantees, "committees")
     if rows is None:
-        return figure([], f"Theorem 3.1 promises γ̂ ≤ {factor:.3g} at ε = {eps:g}",
+        return drawn([], f"Theorem 3.1 promises γ̂ ≤ {factor:.3g} at ε = {eps:g}",
                       "Appears when the guarantees are tested.", **axes)  # fmt: skip
     rng = np.random.default_rng(0)
     traces = []
@@ -193,7 +192,7 @@ def guarantee(guarantees: Result | None, eps: float) -> Figure:
     traces.append(styled("predicted", type="scatter", mode="lines", x=sizes, y=[factor, factor],
                          name=f"γ(ε) at ε = {eps:g}"))  # fmt: skip
     largest = float(rows["gamma"].max())
-    return figure(
+    return drawn(
         traces,
         f"The largest γ̂ is {largest:.2f}; the guarantee allows {factor / max(largest, 1e-9):.0f} times that",
         f"{len(rows)} committees on 10 models, judged by 2,000 users who chose nothing; values below 0.01 drawn there.",
@@ -208,7 +207,7 @@ def questions(budgets: Result | None) -> Figure:
     axes = {"xaxis": axis("Questions to a user"), "yaxis": axis("Users (%)")}
     rows = rows_of(budgets, "histogram")
     if rows is None:
-        return figure([], "How much is asked of a user?", "Appears when the questions are counted.", **axes)
+        return drawn([], "How much is asked of a user?", "Appears when the questions are counted.", **axes)
     traces, medians = [], {}
     last = max(float(rows["questions"].max()), SORTED)
     edges = np.linspace(0, last, 41)
@@ -222,7 +221,7 @@ def questions(budgets: Result | None) -> Figure:
                              name=SHORT[method] + (", k = 5" if method == "committee" else ""),
                              line={"shape": "hvh", "dash": "solid"},
                              hovertemplate="%{y:.1f} % of users<extra></extra>"))  # fmt: skip
-    return figure(
+    return drawn(
         traces,
         "Median questions: " + ", ".join(f"{value:.0f} for {name}" for name, value in medians.items()),
         f"Sorting 20 models takes about {SORTED:.0f} comparisons (dashed). Each comparison of sets counts their sizes.",

@@ -36,18 +36,7 @@ from workbench.studies.dynamics.lif_frequency_matching.claims import (
 from workbench.studies.dynamics.lif_frequency_matching.controls import RESETS, Matching, cutoff_hz, study
 from workbench.studies.dynamics.lif_frequency_matching.experiments import LADDER, SPIKING
 from workbench.study import NeedsScale, Result, Stat
-from workbench.theme import styled
-
-Figure = dict[str, Any]
-
-
-def figure(traces: list[dict[str, Any]], title: str, subtitle: str, **layout: Any) -> Figure:
-    """A figure as a plain dict, with its finding and the line below."""
-    return {"data": traces, "layout": {"title": {"text": title, "subtitle": {"text": subtitle}}, **layout}}
-
-
-def axis(title: str, **traits: Any) -> dict[str, Any]:
-    return {"title": {"text": title}, **traits}
+from workbench.theme import Figure, axis, drawn, styled
 
 
 def label(text: str, x: float, y: float, **traits: Any) -> dict[str, Any]:
@@ -93,7 +82,7 @@ def overlay(spectrum: Spectrum, matching: Matching, recording: LabelledSequences
         notes.append(label(f" cut-off {cutoff:.3g} Hz ", cutoff, 1, yref="paper", yanchor="top",
                            xanchor="left" if right else "right"))  # fmt: skip
     peak = f"most at {hz[np.argmax(share)]:.3g} Hz" if spread > 1.5 else "nearly flat over frequency"
-    return figure(
+    return drawn(
         traces,
         f"At β = {beta:.3g} the filter keeps {kept.sum():.0f} % of the class information",
         f"{recording.name}, {spectrum.recordings} recordings, {spectrum.samples} windows: {peak}.",
@@ -198,7 +187,7 @@ def regions(matching: Matching, sweep: Result | None, betas: tuple[float, ...], 
         b for b in (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99) if matching.betas[0] <= b <= matching.betas[-1]
     ]
     subtitle += f"Resampled recordings put β† at {start:.2f} to {end:.2f}, a flat spectrum at {matching.flat:.2f}."
-    return figure(
+    return drawn(
         traces,
         title,
         subtitle,
@@ -236,7 +225,7 @@ def what_sets_it(ranges: dict[float, Matching], matching: Matching) -> Figure:
                hovertemplate="highest %{customdata:.3f}<br>β† %{y:.3f}<extra>data</extra>"),
     ]  # fmt: skip
     cause = "the data more than its candidates" if distance > moved else "its candidates more than the data"
-    return figure(
+    return drawn(
         traces,
         f"The rule follows {cause}",
         f"β† moves by {moved:.2f} with the highest candidate, and by at most {distance:.2f} between data and shuffled "
@@ -250,7 +239,7 @@ def what_sets_it(ranges: dict[float, Matching], matching: Matching) -> Figure:
 def ladder(baselines: Result | None) -> Figure:
     """Every model on the same recordings and seeds, best first."""
     if baselines is None or not len(baselines.tables["recordings"]):
-        return figure([], "Accuracy by model", "Appears when the baselines are trained.",
+        return drawn([], "Accuracy by model", "Appears when the baselines are trained.",
                       xaxis=axis("Test accuracy (%)", range=[0, 100]), yaxis=axis(""))  # fmt: skip
     points = accuracy_points(baselines["recordings"], "model").sort_values("accuracy")
     mine = points.model == SPIKING
@@ -271,7 +260,7 @@ def ladder(baselines: Result | None) -> Figure:
         if used is None
         else f" at β = {used.beta:g}" + (f", cut-off {used.hz:.3g} Hz" if np.isfinite(used.hz) else "")
     )
-    return figure(
+    return drawn(
         traces,
         title,
         f"Test accuracy with its 95 % interval over recordings{at}.",
@@ -299,7 +288,7 @@ def neuron(beta: float, threshold: float, reset: str, recording: LabelledSequenc
         styled("series_2", type="scatter", mode="markers", x=t[fired], y=np.full(len(fired), threshold), name="spikes",
                marker={"symbol": "line-ns-open", "size": 14}),
     ]  # fmt: skip
-    return figure(
+    return drawn(
         traces,
         f"The neuron fires in {len(fired)} of {len(steps)} steps",
         f"A tone of {slow * recording.fs:.2g} Hz and one of {fast * recording.fs:.2g} Hz, {reset} reset.",
@@ -335,7 +324,7 @@ def spike_spectrum(beta: float, threshold: float, reset: str, recording: Labelle
         if found.rate == 0
         else f"High up, spikes carry {abs(excess):.0f} dB {'more' if excess > 0 else 'less'} than the membrane"
     )
-    return figure(
+    return drawn(
         traces,
         finding,
         f"White noise as current, {found.rate:.2f} spikes a step, highest quarter of frequencies compared.",
@@ -364,7 +353,7 @@ def measured_gain(gain: Result | None, beta: float, recording: LabelledSequences
         error = float((still.membrane - still.analytic).abs().max())
         title = f"Without spikes the formula is exact to {error:.0e}".replace("-", "−")
         said = "With a reset the spikes follow another curve: they carry the current and the error they make."
-    return figure(traces, title, said, xaxis=axis("Frequency (Hz)"), yaxis=axis("Power gain (dB)"))
+    return drawn(traces, title, said, xaxis=axis("Frequency (Hz)"), yaxis=axis("Power gain (dB)"))
 
 
 @study.view("Operations and energy, layer by layer", tab="Energy")
@@ -399,7 +388,7 @@ def clock(recording: LabelledSequences) -> Figure:
     """When frames really came: a regular clock would be one bar."""
     if recording.clock is None:
         said = f"{recording.name} holds no times; its rate is {recording.fs:g} Hz."
-        return figure([], "Frames are taken as regular", said,
+        return drawn([], "Frames are taken as regular", said,
                       xaxis=axis("Step to the next frame (ms)"), yaxis=axis("Frames (% of all)"))  # fmt: skip
     steps = recording.clock.steps_ms()
     low, middle, high = np.percentile(steps, [5, 50, 95])
@@ -408,7 +397,7 @@ def clock(recording: LabelledSequences) -> Figure:
     traces = [styled("reference_bars", type="bar", x=(edges[:-1] + edges[1:]) / 2, y=100 * counts / max(len(steps), 1),
                      hovertemplate="%{x:.1f} ms<br>%{y:.1f} % of frames<extra></extra>")]  # fmt: skip
     title = "Frames come at a regular rate" if found.regular else "Frames do not come at a regular rate"
-    return figure(
+    return drawn(
         traces,
         title,
         f"Steps of {low:.3g}, {middle:.3g} and {high:.3g} ms (5, 50, 95 %); {found.rate_hz:.3g} frames/s on average.",

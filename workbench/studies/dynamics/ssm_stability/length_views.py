@@ -11,10 +11,10 @@ import torch
 
 from assay.dynamics.state_space import Method, channel_states, state_terms
 from workbench.studies.dynamics.ssm_stability.controls import CHANGE_WORDS, METHOD_WORDS, study
-from workbench.studies.dynamics.ssm_stability.model_views import Figure, axis, digits, figure, log_axis
+from workbench.studies.dynamics.ssm_stability.model_views import digits, log_axis
 from workbench.studies.dynamics.ssm_stability.survey import LayerSurvey
 from workbench.study import Result
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
 STATES = 16
 MIDDLE = math.log(math.expm1(0.01))
@@ -174,7 +174,7 @@ def time_warp(
         else f"Euler’s steps leave the exponential by up to {digits(gap)} of the final state"
     )
     top = float(h.max()) * 1.08
-    return figure(
+    return drawn(
         traces,
         title,
         f"{chosen.name}, channel {d}, state {n}, a = {digits(a)}; push of 1, {METHOD_WORDS[method]}. "
@@ -210,7 +210,7 @@ def error_length(errors: Errors, change: str, size: float, length: int, lengths:
     """What a change does to the states of a synthetic layer, under the linear bound and the one for any length."""
     uniform, linear = (np.add(*errors.terms[f]) for f in ("uniform", "linear"))
     if change == "C":
-        return figure(
+        return drawn(
             [], "A change of C moves no state", "It moves the output alone: see Reach.",
             xaxis=log_axis("Length L (tokens, log)"), yaxis=log_axis("Largest |dh| so far (log)"),
         )  # fmt: skip
@@ -247,7 +247,7 @@ def error_length(errors: Errors, change: str, size: float, length: int, lengths:
     safe = "neither bound is broken" if over <= 1 else "a bound is broken"
     positive = np.concatenate([c[c > 0] for c in (errors.middle, uniform, linear, errors.adversary)])
     low, high = np.log10(positive.min()), np.log10(positive.max())
-    return figure(
+    return drawn(
         traces,
         f"The error grows as L to the {digits(round(slope, 2) + 0.0)}; {safe}",
         f"ε = {digits(size)} in {CHANGE_WORDS[change]}; the bound for any length is {digits(last)}× the adversary’s "
@@ -280,7 +280,7 @@ def error_terms(errors: Errors, change: str) -> Figure:
         if total
         else "A change of C moves no state"
     )
-    return figure(
+    return drawn(
         traces,
         title,
         "Left: linear in L. Right: for any length. A change of steps has no injection, one of B or x no selectivity.",

@@ -22,21 +22,11 @@ from workbench.studies.dynamics.ssm_stability.controls import (
 )
 from workbench.studies.dynamics.ssm_stability.survey import LayerSurvey, Survey
 from workbench.study import Result, Stat
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
-Figure = dict[str, Any]
 FP16 = 65_504.0
 ROWS = 400  # of the table
 TINY = 1e-300
-
-
-def figure(traces: list[dict[str, Any]], title: str, subtitle: str, **layout: Any) -> Figure:
-    """A figure as a plain dict, with its finding and the line below."""
-    return {"data": traces, "layout": {"title": {"text": title, "subtitle": {"text": subtitle}}, **layout}}
-
-
-def axis(title: str, **traits: Any) -> dict[str, Any]:
-    return {"title": {"text": title}, **traits}
 
 
 def log_axis(title: str, **traits: Any) -> dict[str, Any]:
@@ -121,7 +111,7 @@ def channels(
     kept = {"a-priori": "Holds for every input that the norm lets through, of any length.",
             "conditional": "Holds for inputs inside the calibrated maxima alone; an adversary may leave them.",
             "empirical": "Maxima of a finite sample."}[grade]  # fmt: skip
-    return figure(
+    return drawn(
         traces,
         title,
         f"{chosen.name}, {METHOD_WORDS[method]}; largest |h| of {len(order)} channels. {kept}",
@@ -168,7 +158,7 @@ def board(survey: Survey, chosen: LayerSurvey, grade: str, method: str, vocabula
     }  # fmt: skip
     if len(names) <= 12:
         trace |= {"text": [[f"{v:.1f}".replace("-", "−") for v in row] for row in z], "texttemplate": "%{text}"}
-    return figure(
+    return drawn(
         [trace],
         title,
         f"{GRADE_WORDS[grade]}, {METHOD_WORDS[method]}; calibrated on {survey.said}.{survey.rest}",
@@ -263,7 +253,7 @@ def decay_map(survey: Survey, chosen: LayerSurvey) -> Figure:
         )  # fmt: skip
     most = int(np.argmax(far))
     longest = f", the longest of {len(shown)} layers" if len(shown) > 1 else ""
-    return figure(
+    return drawn(
         traces,
         f"The middle state of layer {shown[most].layer.index} remembers {digits(far[most])} tokens{longest}",
         f"On {survey.said}. Left: decay of a state in one step. Right: 1 / (Δ a) at a channel’s middle step."

@@ -25,9 +25,9 @@ from assay.dynamics.state_space import (
 )
 from workbench.sources import Source
 from workbench.studies.dynamics.ssm_stability.controls import SYSTEMS, study
-from workbench.studies.dynamics.ssm_stability.model_views import Figure, axis, digits, figure, log_axis
+from workbench.studies.dynamics.ssm_stability.model_views import digits, log_axis
 from workbench.study import Result, Stat
-from workbench.theme import handle, styled
+from workbench.theme import Figure, axis, drawn, handle, styled
 
 Rows = tuple[tuple[float, ...], ...]
 SHOWN_TURNS = 240  # steps of a trajectory in the portrait
@@ -197,7 +197,7 @@ def lab(switching: System, judged: Judged | None) -> Figure:
                    showlegend=k == 0, line={"width": 2},
                    hovertemplate="h = (%{x:.3g}, %{y:.3g})<extra></extra>")
         )  # fmt: skip
-    return figure(
+    return drawn(
         traces,
         STATUS[judged.status],
         said_of(switching, judged),
@@ -249,7 +249,7 @@ def norms_figure(system: System, judged: Judged | None) -> Figure:
             t = np.arange(121)
             promised = np.sqrt(judged.certificate.kappa) * judged.certificate.rate**t
             traces.append(styled("predicted", type="scatter", mode="lines", x=t, y=promised, name="promised"))
-    return figure(
+    return drawn(
         traces,
         title,
         f"{said} Largest exponent seen: {digits(max(ends))} a step.",
@@ -289,7 +289,7 @@ def matrices(switching: System, system: str, vertices: Source | None) -> Figure:
         ring = np.linspace(0, 2 * np.pi, 121)
         edge = {"x": [0, 0], "y": [-1, 1]} if continuous else {"x": np.cos(ring), "y": np.sin(ring)}
         traces.append(styled("null", type="scatter", mode="lines", hoverinfo="skip", name="edge of decay", **edge))
-        return figure(
+        return drawn(
             traces, title, f"Eigenvalues of {switching.name}; {name}: {said}.",
             xaxis=axis("Real part"), yaxis=axis("Imaginary part", scaleanchor="x"),
         )  # fmt: skip
@@ -312,7 +312,7 @@ def matrices(switching: System, system: str, vertices: Source | None) -> Figure:
             traces.append(handle(point, x=(control, 0, j), y=(control, 1, j)) if own else point)
     limit = range_for(A[:4])
     how = "Hold a diamond and move it" if own else "Choose “The two matrices below” to move them"
-    return figure(
+    return drawn(
         traces,
         title,
         f"{switching.name}; {name}: {said}. {how}.",

@@ -12,9 +12,8 @@ import pandas as pd
 from assay.efficient import METHODS, Recipe
 from workbench.studies.efficient.sinq.controls import short, study
 from workbench.studies.efficient.sinq.subject import Subject, fates_of
-from workbench.studies.efficient.sinq.tile_views import Figure, axis, figure
 from workbench.study import Result
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
 ROLES = {
     "sinq": "yours", "rtn": "reference", "hqq": "series_1", "hadamard": "series_2", "nf": "series_3",
@@ -40,10 +39,10 @@ def over_depth(survey: Result | None) -> Figure:
                                                                            range=[-1.05, 1.05])}  # fmt: skip
     rows = rows_of(survey, "layers")
     if rows is None:
-        return figure([], "Do column scales predict activations?", "Appears when every layer is measured.", **axes)
+        return drawn([], "Do column scales predict activations?", "Appears when every layer is measured.", **axes)
     rows = rows[rows["known"].to_numpy(bool)]
     if rows.empty:
-        return figure([], "Activations of this model are not known",
+        return drawn([], "Activations of this model are not known",
                       "It is not run here; an .npz of activations shows them.", **axes)  # fmt: skip
     at = np.arange(1, len(rows) + 1)
     traces = [
@@ -54,7 +53,7 @@ def over_depth(survey: Result | None) -> Figure:
                hovertemplate="%{customdata}: ρ %{y:.2f}<extra></extra>"),
     ]  # fmt: skip
     above = int((rows["rho"] > 0).sum())
-    return figure(
+    return drawn(
         traces,
         f"Columns with larger inputs have smaller scales in {above} of {len(rows)} layers",
         f"Mean ρ {rows['rho'].mean():.2f}; with columns shuffled {rows['rho_shuffled'].mean():.2f}.".replace("-", "−"),
@@ -70,11 +69,11 @@ def ranking(survey: Result | None, weigh: str) -> Figure:
             "yaxis": axis(f"{what} error, SINQ (%)", type="log")}  # fmt: skip
     rows = rows_of(survey, "layers")
     if rows is None:
-        return figure([], "Which layers gain?", "Appears when every layer is measured.", **axes)
+        return drawn([], "Which layers gain?", "Appears when every layer is measured.", **axes)
     pair = ("rtn_output", "sinq_output") if weigh == "output" else ("rtn_weight", "sinq_weight")
     rows = rows[((rows[pair[0]] > 1e-9) & (rows[pair[1]] > 1e-9)).to_numpy()]
     if rows.empty:
-        return figure([], "Rounding changes none of these layers, or their activations are not known", "", **axes)
+        return drawn([], "Rounding changes none of these layers, or their activations are not known", "", **axes)
     x, y = rows[pair[0]], rows[pair[1]]
     gated = (rows["state"] == "gated").to_numpy()
     ends = [float(min(x.min(), y.min())) * 0.9, float(max(x.max(), y.max())) * 1.1]
@@ -89,7 +88,7 @@ def ranking(survey: Result | None, weigh: str) -> Figure:
             )  # fmt: skip
     better = int((y < x).sum())
     change = 100 * (float(np.exp(np.log(y / x).mean())) - 1)
-    return figure(
+    return drawn(
         traces,
         f"SINQ loses less in {better} of {len(rows)} layers, {abs(change):.1f} % {'less' if change < 0 else 'more'} on "
         "average",
@@ -105,7 +104,7 @@ def imbalance_and_error(survey: Result | None) -> Figure:
             "yaxis": axis("Squared weight error (% of RTN)")}  # fmt: skip
     rows = rows_of(survey, "steps")
     if rows is None:
-        return figure([], "Does lower imbalance mean lower error?", "Appears when every layer is measured.", **axes)
+        return drawn([], "Does lower imbalance mean lower error?", "Appears when every layer is measured.", **axes)
     names = list(dict.fromkeys(rows["layer"]))
     x, y, told = [], [], []
     for name in names:
@@ -122,7 +121,7 @@ def imbalance_and_error(survey: Result | None) -> Figure:
                hovertemplate="%{customdata}: %{y:.1f} %<extra></extra>"),
     ]  # fmt: skip
     low = int((last["error"] < 100).sum())
-    return figure(
+    return drawn(
         traces,
         f"After 16 iterations the error of weights is {last['error'].mean():.0f} % of round-to-nearest’s, lower in "
         f"{low} of {len(names)} layers",
@@ -136,7 +135,7 @@ def pareto(quality: Result | None) -> Figure:
     """Perplexity, or for an encoder retrieval, of each method at its bits a weight, with 95 % over blocks of text."""
     rows, units = rows_of(quality, "methods"), rows_of(quality, "units")
     if rows is None or units is None or quality is None:
-        return figure([], "What do fewer bits cost?", "Appears when methods are compared on text.",
+        return drawn([], "What do fewer bits cost?", "Appears when methods are compared on text.",
                       xaxis=axis("Bits a weight"), yaxis=axis("Perplexity"))  # fmt: skip
     encoder = rows["measure"].iloc[0] == "retrieval"
     text = quality["text"].iloc[0]
@@ -172,7 +171,7 @@ def pareto(quality: Result | None) -> Figure:
     again = f" Its weights were {text['again']} codes before: re-quantised." if text["again"] else ""
     if bool(rows["exact"].to_numpy().any()):
         again += " Some came back exactly, for they lay on such a grid."
-    return figure(
+    return drawn(
         traces,
         quality_finding(rows, encoder),
         f"{text['said']}; {text['units']} {'sentences' if encoder else 'windows'}, {text['tokens']:,} tokens.{again}",

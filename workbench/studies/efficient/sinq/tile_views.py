@@ -11,19 +11,9 @@ from assay.efficient import Recipe, matrix_imbalance
 from workbench.studies.efficient.sinq.controls import Curve, Pair, Tile, short, study
 from workbench.studies.efficient.sinq.subject import Subject
 from workbench.study import Stat
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
-Figure = dict[str, Any]
 BANDS = 48  # rows of a map: taller tiles are drawn as means of neighbouring rows
-
-
-def figure(traces: list[dict[str, Any]], title: str, subtitle: str, **layout: Any) -> Figure:
-    """A figure as a plain dict, with its finding and the line below."""
-    return {"data": traces, "layout": {"title": {"text": title, "subtitle": {"text": subtitle}}, **layout}}
-
-
-def axis(title: str, **traits: Any) -> dict[str, Any]:
-    return {"title": {"text": title}, **traits}
 
 
 def bands(values: np.ndarray) -> np.ndarray:
@@ -106,7 +96,7 @@ def before_and_after(
         title = f"At {iterations} iterations nothing has moved: the squared error is the same"
     else:
         title = f"Squared {whose_error(weigh, tile)} {'falls' if change < 0 else 'rises'} by {abs(change):.0f} %"
-    return figure(
+    return drawn(
         traces,
         title,
         f"{where(tile, layer)}; {recipe.bits} bits. Error in % of the tile’s r.m.s.; lines: spread over the least one.",
@@ -151,7 +141,7 @@ def over_iterations(curve: Curve, shown_tile: Tile, layer: str, iterations: int,
     fallen, best = 100 - error[-1], int(np.argmin(error))
     lowest = min([*error, *(other or error)])
     highest = max([*error, *(other or error)])
-    return figure(
+    return drawn(
         traces,
         f"Imbalance falls from {curve.imbalance[0]:.3g} to {curve.imbalance[-1]:.3g}; the error "
         + (f"falls by {fallen:.0f} %" if fallen > 0 else f"rises by {-fallen:.0f} %"),
@@ -184,7 +174,7 @@ def by_column(shown_tile: Tile, quantised_tile: Pair, layer: str, weigh: str) ->
     narrow = order[: max(1, len(order) // 2)]
     before, after = (float(np.square(m[narrow]).mean()) for m in maps)
     change = 100 * (after / max(before, 1e-30) - 1)
-    return figure(
+    return drawn(
         traces,
         "The narrower half of the columns "
         + (f"loses {-change:.0f} % of its error" if change < 0 else f"gains {change:.0f} % of error"),
@@ -216,7 +206,7 @@ def scales_and_activations(
     ]  # fmt: skip
     said = "smaller" if rho > 0 else "larger"
     sure = low > 0 or high < 0
-    return figure(
+    return drawn(
         traces,
         f"Columns with larger inputs have {said} scales: ρ = {rho:.2f} [{low:.2f}, {high:.2f}]".replace("-", "−")
         if sure

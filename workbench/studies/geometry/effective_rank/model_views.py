@@ -36,20 +36,10 @@ from workbench.studies.geometry.effective_rank.controls import (
     study,
 )
 from workbench.study import Result, Stat
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
-Figure = dict[str, Any]
 CONTINUED = 24  # tokens
 SHOWN_TOKENS, SHOWN_STATES = 1024, 256  # whose logits are followed while the gauge moves
-
-
-def figure(traces: list[dict[str, Any]], title: str, subtitle: str, **layout: Any) -> Figure:
-    """A figure as a plain dict, with its finding and the line below."""
-    return {"data": traces, "layout": {"title": {"text": title, "subtitle": {"text": subtitle}}, **layout}}
-
-
-def axis(title: str, **traits: Any) -> dict[str, Any]:
-    return {"title": {"text": title}, **traits}
 
 
 @study.prepared
@@ -130,7 +120,7 @@ def gauge_spectrum(
     shown = [spectrum, null, still, *([] if other is None else [other])]
     low = max(min(float(values[-1] / values[0]) for values in shown), 1e-7)
     longest = max(len(values) for values in shown)
-    return figure(
+    return drawn(
         traces,
         title,
         f"{matrix.key} of {matrix.name}{encoder}, {factor.rows:,} × {factor.columns:,}; {GAUGES[gauge]}; "
@@ -238,7 +228,7 @@ def hand_spectrum(spectrum: np.ndarray, by_hand: np.ndarray) -> Figure:
     ]
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     bottom = np.log10(max(1e-8, min(low, float(spectrum[-1] / spectrum[0]), high / 10)))
-    return figure(
+    return drawn(
         traces,
         "Move a dial to change the spectrum" if still else f"R goes from {before:.4g} to {after:.4g}",
         f"Stable rank goes from {float(stable_rank(spectrum)):.3g} to {float(stable_rank(by_hand)):.3g}.",
@@ -365,11 +355,11 @@ def layers(whole_model: Result | None) -> Figure:
         "xaxis": axis("Layer", dtick=1), "yaxis": axis("Effective rank (% of the shorter side)", range=[0, 103]),
     }  # fmt: skip
     if whole_model is None:
-        return figure([], "Effective rank of every matrix", "Appears when every matrix is measured.", **axes)
+        return drawn([], "Effective rank of every matrix", "Appears when every matrix is measured.", **axes)
     rows = whole_model["matrices"]
     rows = rows[rows["rank"] > 0]
     if rows.empty:
-        return figure([], "No matrix of it could be measured", "The table of the run says why.", **axes)
+        return drawn([], "No matrix of it could be measured", "The table of the run says why.", **axes)
     inner = rows[rows["layer"] >= 0]
     kinds = inner["tensor"].str.replace(r"(^|\.)\d+\.", r"\1", regex=True).str.removesuffix(".weight")
     traces = []
@@ -383,7 +373,7 @@ def layers(whole_model: Result | None) -> Figure:
                          customdata=rows["tensor"],
                          hovertemplate="%{customdata}<br>%{y:.1f} %<extra></extra>")]  # fmt: skip
     lowest = rows.loc[rows["rank"].idxmin()]
-    return figure(
+    return drawn(
         traces,
         f"The lowest rank of {len(rows)} matrices is {lowest['rank']:.0f} %",
         f"It is that of {lowest['tensor']}. As stored, shares of s.",

@@ -15,10 +15,9 @@ import pandas as pd
 from assay.statistics import incremental_r2, partial_spearman, rank_residuals
 from workbench.sources import Source
 from workbench.studies.geometry.effective_rank.controls import grid_of, place_of, runs_file, study
-from workbench.studies.geometry.effective_rank.model_views import Figure, axis, figure
 from workbench.studies.geometry.effective_rank.suite_views import signed
 from workbench.study import Result, Run, exact, numeric, statistical
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
 FEWEST_ROWS, FEWEST_GROUPS, FOLDS = 20, 4, 5
 LABELS = 8  # a column of at most so many different numbers is held as labels, so that no effect need be monotone
@@ -189,7 +188,7 @@ def own_residuals(own_table: OwnRuns, own_metric: str, own_outcome: str, own_sta
             f" Partial ρ from {signed(row['low'])} to {signed(row['high'])}, p = {row['p']:.3g}; "
             f"R² gains {signed(row['gain'])} ({signed(row['gain_low'])} to {signed(row['gain_high'])})."
         )
-    return figure(
+    return drawn(
         [styled("yours", type="scatter", mode="markers", x=x, y=y, name="runs", customdata=own_table.groups,
                 hovertemplate="%{x:.1f}, %{y:.1f}<br>%{customdata}<extra></extra>")],
         f"Holding {len(own_table.held)} columns fixed, ρ goes from {signed(raw)} to {signed(partial)}",

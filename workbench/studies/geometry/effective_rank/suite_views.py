@@ -26,9 +26,8 @@ from workbench.studies.geometry.effective_rank.controls import (
     read_matrix,
     study,
 )
-from workbench.studies.geometry.effective_rank.model_views import Figure, axis, figure
 from workbench.study import Result
-from workbench.theme import styled
+from workbench.theme import Figure, axis, drawn, styled
 
 
 def measures_of(matrix: OwnMatrix) -> dict[str, float]:
@@ -113,7 +112,7 @@ def cloud(
     rho = rank_correlation(grid, metric, outcome)
     where = "over all runs" if len(slopes) > 1 else "in this size"
     steeper = sum(np.sign(s) == np.sign(slope) for s in slopes)
-    return figure(
+    return drawn(
         traces,
         f"{METRICS[metric].removesuffix(', % of d')} and {lower(OUTCOMES[outcome])}: ρ = {signed(rho)} {where}",
         f"{len(grid)} runs; in {steeper} of {len(slopes)} sizes the slope has the sign of the whole."
@@ -161,7 +160,7 @@ def residuals(shown_grid: pd.DataFrame, metric: str, outcome: str, held: str, co
     traces.append(styled("predicted", type="scatter", mode="lines", x=ends, y=slope * ends, name="what is left",
                          hoverinfo="skip"))  # fmt: skip
     what = {"all": "size and training choices", "size": "size", "none": "nothing"}[held]
-    return figure(
+    return drawn(
         traces,
         f"Holding {what} fixed, ρ goes from {signed(raw)} to {signed(rho)}",
         "Residuals of ranks; “Control for training choices” tests them, permuting whole configurations.",
@@ -209,7 +208,7 @@ def factors(shown_grid: pd.DataFrame, metric: str, outcome: str) -> Figure:
             layout[f"yaxis{place}"] = axis(
                 title, domain=[0.55, 1] if row == 0 else [0, 0.43], anchor=f"x{place}", **shared
             )  # fmt: skip
-    return figure(
+    return drawn(
         traces,
         factor_title(grid, metric, outcome),
         f"A line for each size, means over its {len(grid) // max(1, len(sizes))} configurations; hover names the size.",
@@ -244,7 +243,7 @@ def agreement(shown_grid: pd.DataFrame) -> Figure:
         "type": "heatmap", "x": words, "y": words, "z": values, "zmin": -1, "zmax": 1, "coloraxis": "coloraxis",
         "hovertemplate": "%{y} and %{x}<br>ρ = %{z:.2f}<extra></extra>",
     }  # fmt: skip
-    return figure(
+    return drawn(
         [trace],
         f"In half of the pairs of metrics ρ is beyond ±{float(np.median(np.abs(inner))):.2f}",
         f"Spearman’s ρ over {len(grid)} runs, metrics and then losses; nothing is held fixed.",
@@ -322,7 +321,7 @@ def training(
         steps, ranks = zip(*own_steps, strict=True)
         traces.append(styled("yours", type="scatter", mode="lines+markers", x=steps, y=ranks, name="your checkpoints",
                              hovertemplate="step %{x}<br>R %{y:.1f} %<extra></extra>"))  # fmt: skip
-    return figure(
+    return drawn(
         traces,
         training_title(analyse),
         "Held-out loss below, effective rank above. Long runs see their text many times."
@@ -402,7 +401,7 @@ def intervened(interventions: Result | None, penalised: Result | None) -> Figure
     """Loss over effective rank, under gauge moves, cuts and reshaped spectra of one model, and after a penalty."""
     axes: dict[str, Any] = {"xaxis": axis("Effective rank R(W)", type="log"), "yaxis": axis("Loss (nats)")}
     if interventions is None or not len(interventions.tables["points"]):
-        return figure([], "What changing the rank does", "Appears when the rank is changed by hand.", **axes)
+        return drawn([], "What changing the rank does", "Appears when the rank is changed by hand.", **axes)
     points = interventions["points"]
     words = {"gauge": "gauge move", "cut": "cut to k directions", "reshaped": "s to the power γ"}
     traces = []
@@ -421,7 +420,7 @@ def intervened(interventions: Result | None, penalised: Result | None) -> Figure
                 f" A penalty in training took R from {means.loc[False, 'rank']:.0f} to {means.loc[True, 'rank']:.0f} %"
                 f" of d, and loss from {means.loc[False, 'loss']:.3f} to {means.loc[True, 'loss']:.3f}."
             )
-    return figure(
+    return drawn(
         traces,
         f"R goes from {gauge['rank'].max():.3g} to {gauge['rank'].min():.3g} at one loss",
         said,
@@ -452,7 +451,7 @@ def validation(validate: Result | None) -> Figure:
     """Raw and partial correlation on tables where rank is a cause of loss, and where it only shares its causes."""
     axes: dict[str, Any] = {"xaxis": axis("Raw ρ"), "yaxis": axis("Partial ρ")}
     if validate is None or not len(validate.tables["tables"]):
-        return figure([], "Can the statistics tell a cause?", "Appears when the statistics are validated.", **axes)
+        return drawn([], "Can the statistics tell a cause?", "Appears when the statistics are validated.", **axes)
     rows = validate["tables"]
     traces = [
         styled(role, type="scatter", mode="markers", x=part["raw"], y=part["partial"], name=name, customdata=part["p"],
@@ -465,7 +464,7 @@ def validation(validate: Result | None) -> Figure:
     for world in ("cause", "common cause"):
         p = rows["p"].to_numpy(float)[rows["world"].to_numpy() == world]
         share[world] = 100 * float((p <= 0.05).mean()) if len(p) else 0.0
-    return figure(
+    return drawn(
         traces,
         f"A cause is found in {share['cause']:.0f} % of tables, imagined in {share['common cause']:.0f} %",
         f"{len(rows)} tables of 108 synthetic runs; both worlds have the same raw correlation on average.",
