@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from assay.models.decoder import HEAD, Block, Decoder, DecoderShape, rotated
 
-__all__ = ["MODES", "Cache", "LatentDecoder", "Projection"]
+__all__ = ["MODES", "Cache", "LatentDecoder", "Projection", "attention_of_forks"]
 
 MODES = ("coconut", "codi", "pause", "explicit", "random")
 Pair = tuple[Tensor, Tensor]
@@ -177,13 +177,20 @@ def attention(q: Tensor, k: Tensor, v: Tensor, before: Pair | None) -> tuple[Ten
     return out.transpose(-3, -2).flatten(-2), (k, v)
 
 
-def attention_of_forks(q: Tensor, k: Tensor, v: Tensor, shared: Pair, own: Pair) -> tuple[Tensor, Pair]:
-    """As `attention` for (B, F, H, n, 16): all forks read the shared part where it lies, and each its own."""
+def attention_of_forks(
+    q: Tensor, k: Tensor, v: Tensor, shared: Pair, own: Pair, padding: Tensor | None = None
+) -> tuple[Tensor, Pair]:
+    """As `attention` for (B, F, H, n, e): all forks read the shared part where it lies, and each its own.
+
+    `padding` (B, P) is True where the shared part holds no token.
+    """
     batch, forks, number, count, width = q.shape
     k, v = torch.cat([own[0], k], dim=-2), torch.cat([own[1], v], dim=-2)
     q = q * width**-0.5
     together = q.transpose(1, 2).reshape(batch, number, forks * count, width)
     of_shared = (together @ shared[0].transpose(-1, -2)).view(batch, number, forks, count, -1).transpose(1, 2)
+    if padding is not None:
+        of_shared = of_shared.masked_fill(padding[:, None, None, None, :], float("-inf"))
     of_own = q @ k.transpose(-1, -2)
     if count > 1:
         allowed = torch.ones(count, k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - count)

@@ -17,8 +17,9 @@ from torch.nn import functional
 from assay.language.interventions import Operation, Rollout
 
 __all__ = [
-    "OPERATIONS", "class_means", "class_swap", "constant", "gaussian", "mahalanobis", "mean_of_step", "mean_overall",
-    "noise_scale", "optimal_constants", "patch", "project_out", "swap", "zero",
+    "OPERATIONS", "class_directions", "class_means", "class_swap", "constant", "gaussian", "given", "mahalanobis",
+    "mean_of_step", "mean_overall", "noise_scale", "optimal_constants", "patch", "project_out", "same_class", "swap",
+    "zero",
 ]  # fmt: skip
 
 OPERATIONS = {
@@ -66,6 +67,11 @@ def gaussian(base: Rollout, scale: float, generator: torch.Generator, about: Ten
     return noisy
 
 
+def given(values: Tensor) -> Operation:
+    """h' = values of the prompt and step, (n, T, d)."""
+    return lambda h, t, rows: values[rows, t - 1]
+
+
 def swap(base: Rollout, donors: Tensor) -> Operation:
     """h' = h_t of a donor prompt at the same step; donors (n,) are numbers of prompts.
 
@@ -74,7 +80,7 @@ def swap(base: Rollout, donors: Tensor) -> Operation:
     """
     if donors.shape != (len(base),) or donors.min() < 0 or donors.max() >= len(base):
         raise ValueError(f"donors: got shape {tuple(donors.shape)}; expected ({len(base)},) numbers of prompts.")
-    return lambda h, t, rows: base.latents[donors[rows], t - 1]
+    return given(base.latents[donors])
 
 
 def project_out(directions: Tensor, strength: float) -> Operation:
@@ -94,29 +100,48 @@ def project_out(directions: Tensor, strength: float) -> Operation:
     return removed
 
 
-def patch(base: Rollout, donors: Tensor, subspace: Tensor) -> Operation:
-    """h' = (I − P) h + P h_donor, P onto the span of the rows of `subspace` (T, k, d), one for each step."""
-    # An orthonormal basis, whatever is given.
-    bases = torch.linalg.qr(subspace.transpose(-1, -2)).Q
-    given = swap(base, donors)
+def patch(values: Tensor, subspace: Tensor) -> Operation:
+    """h' = (I − P) h + P h_donor: values (n, T, d) of donors, P onto the span of the rows of `subspace` (T, k, d)."""
+    bases = torch.linalg.qr(subspace.transpose(-1, -2)).Q  # orthonormal, whatever was given
 
     def patched(h: Tensor, t: int, rows: slice) -> Tensor:
         q = bases[t - 1]
-        return h + (given(h, t, rows) - h) @ q @ q.T
+        return h + (values[rows, t - 1] - h) @ q @ q.T
 
     return patched
 
 
-def class_means(base: Rollout, labels: Tensor, classes: int) -> Tensor:
-    """(T, C, d) mean latent of each class at each step, for labels (n, T); the step's mean where a class is empty."""
-    total = base.latents.shape[1]
-    out = base.latents.mean(dim=0)[:, None].repeat(1, classes, 1)
-    for t in range(total):
-        hot = functional.one_hot(labels[:, t], classes).to(base.latents.dtype)
-        count = hot.sum(dim=0)
-        sums = hot.T @ base.latents[:, t]
-        out[t, count > 0] = sums[count > 0] / count[count > 0, None]
+def same_class(pool: Tensor, pool_labels: Tensor, own: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
+    """(n, T, d) latents of other prompts whose step has the same value; the prompt's own where there is none.
+
+    Args:
+        pool: (m, T, d) latents to take from. pool_labels: (m, T) their values.
+        own: (n, T, d) latents of the prompts. labels: (n, T).
+        generator: of the draw.
+    """
+    out = own.clone()
+    for t in range(own.shape[1]):
+        alike = (labels[:, t, None] == pool_labels[None, :, t]).double()
+        found = alike.sum(dim=1) > 0
+        if bool(found.any()):
+            chosen = torch.multinomial(alike[found], 1, generator=generator)[:, 0]
+            out[found, t] = pool[chosen, t]
     return out
+
+
+def class_means(latents: Tensor, labels: Tensor, classes: int) -> Tensor:
+    """(T, C, d) mean of (n, T, d) latents for each value of (n, T) labels; the step's mean where a value is not there."""
+    out = latents.mean(dim=0)[:, None].repeat(1, classes, 1)
+    for t in range(latents.shape[1]):
+        hot = functional.one_hot(labels[:, t], classes).to(latents.dtype)
+        count = hot.sum(dim=0)
+        out[t, count > 0] = (hot.T @ latents[:, t])[count > 0] / count[count > 0, None]
+    return out
+
+
+def class_directions(means: Tensor, count: int) -> Tensor:
+    """(T, k, d) leading directions between the class means (T, C, d) of each step: where a value can be read from."""
+    return torch.linalg.svd(means - means.mean(dim=1, keepdim=True), full_matrices=False).Vh[:, :count]
 
 
 def class_swap(means: Tensor, wanted: Tensor) -> Operation:
