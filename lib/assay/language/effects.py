@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from assay.language.interventions import Operation, Outcome, Plan, Rollout, intervene

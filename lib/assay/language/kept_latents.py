@@ -47,7 +47,9 @@ class KeptLatent:
         return KeptLatent(f"{self.name}, {mode}", WordModel(other.eval(), self.task.latents), self.recipe, self.log)
 
 
-def write_latent(name: str, weights: Mapping[str, Tensor], log: Sequence[Stage], recipe: LatentRecipe, folder: Path) -> None:
+def write_latent(
+    name: str, weights: Mapping[str, Tensor], log: Sequence[Stage], recipe: LatentRecipe, folder: Path
+) -> None:
     """Keep `NAME.safetensors` (half precision, tied weights once) and `NAME.json` with recipe and stages."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = {key: value.half() for key, value in weights.items() if key != "decoder.unembedding.weight"}

@@ -122,7 +122,9 @@ class LatentDecoder(nn.Module):
             return drawn * hidden.norm(dim=-1, keepdim=True) / drawn.norm(dim=-1, keepdim=True)
         return hidden
 
-    def read(self, inputs: Tensor, cache: Cache | None = None, layers: list[Tensor] | None = None) -> tuple[Tensor, Cache]:
+    def read(
+        self, inputs: Tensor, cache: Cache | None = None, layers: list[Tensor] | None = None
+    ) -> tuple[Tensor, Cache]:
         """(B, n, d) states after the final norm, for n inputs after what the cache holds; with forks (B, F, n, d).
 
         `layers`, where given, takes the state after every block.

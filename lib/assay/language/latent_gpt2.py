@@ -73,7 +73,9 @@ class Gpt2Latent:
         """
         layers = 1 + max((int(n.split(".")[1]) for n in weights if n.startswith("h.")), default=-1)
         wanted = ["wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias"]
-        wanted += [f"h.{i}.{p}.{kind}" for i in range(max(1, layers)) for p in LAYER_PARTS for kind in ("weight", "bias")]
+        wanted += [
+            f"h.{i}.{p}.{kind}" for i in range(max(1, layers)) for p in LAYER_PARTS for kind in ("weight", "bias")
+        ]
         for name in wanted:
             if name not in weights:
                 near = difflib.get_close_matches(name, list(weights), 2)
@@ -214,5 +216,3 @@ def merged_lora(weights: Mapping[str, Tensor], alpha: float) -> dict[str, Tensor
             change = (alpha / a.shape[0] * (b @ a)).T
         out[plain] = value + change
     return out
-
-

@@ -209,7 +209,9 @@ class Run:
         loss = self.loss(recipe.task.lay(words), steps)
         value = float(loss.detach())
         if not math.isfinite(value):
-            raise ValueError(f"rate: the loss is no longer finite at iteration {i}; expected less than {recipe.rate:g}.")
+            raise ValueError(
+                f"rate: the loss is no longer finite at iteration {i}; expected less than {recipe.rate:g}."
+            )
         self.losses = [*self.losses[-CHECK_EVERY:], value]
         self.optimiser.zero_grad()
         loss.backward()

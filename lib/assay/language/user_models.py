@@ -209,7 +209,9 @@ def read_questions(language: LanguageModel, path: Path, count: int) -> Asked:
         ValueError: no tokenizer, a line that is no question, or fewer than two that can be used.
     """
     if language.tokens is None:
-        raise ValueError(f"model: {language.name} has no tokenizer; expected vocab.json and merges.txt beside the weights.")
+        raise ValueError(
+            f"model: {language.name} has no tokenizer; expected vocab.json and merges.txt beside the weights."
+        )
     if path.stat().st_size > LARGEST_TABLE:
         raise ValueError(f"questions: {path.name} is too large; expected at most {LARGEST_TABLE:,} bytes.")
     prompts, answers, texts = [], [], []
@@ -221,7 +223,9 @@ def read_questions(language: LanguageModel, path: Path, count: int) -> Asked:
                 row = json.loads(line)
                 question, answer = str(row["question"]), str(row["answer"]).rpartition("####")[2].strip()
             except (ValueError, KeyError, TypeError):
-                raise ValueError(f"questions: line {number} has no question and answer; expected JSON with both.") from None
+                raise ValueError(
+                    f"questions: line {number} has no question and answer; expected JSON with both."
+                ) from None
             mark = "\n" if language.kind == "Coconut" else ""
             prompts.append((*language.tokens.encode(question.strip() + mark), language.begin))
             answers.append(tuple(language.tokens.encode(language.prefix + answer.replace(",", ""))))

@@ -243,5 +243,3 @@ def steps_of(step: int, also: str, latents: int) -> tuple[int, ...]:
 def shown_subset(flags: np.ndarray, subset: str) -> np.ndarray:
     """Which prompts count; all of them where none was answered right."""
     return flags if subset == "correct" and flags.any() else np.ones_like(flags)
-
-
