@@ -1,6 +1,7 @@
 """What goes on inside language models: latent chains of thought, and what happens when someone reaches into them.
 
-`word_task` plants causal graphs in words of a group; `latent_training` trains a small decoder to think in latents on them;
+`word_task` plants causal graphs in words of a group; `latent_training` trains a small decoder to think in
+latents on them;
 `interventions` reaches into any such model; `effects` and `commitment` say what follows.
 """
 

@@ -79,7 +79,7 @@ def fit_probe(
         return loss
 
     with torch.enable_grad():
-        optimiser.step(closure)  # pyright: ignore[reportArgumentType]
+        optimiser.step(closure)
     fitted = Probe(weight.detach(), bias.detach(), centre, scale, 0.0)
     right = fitted.log_p(features[~train]).argmax(dim=-1) == labels[~train]
     return Probe(weight.detach(), bias.detach(), centre, scale, float(right.double().mean()))
@@ -123,7 +123,7 @@ def superposition(pairs: np.ndarray) -> np.ndarray:
 
 
 def decision_time(pairs: np.ndarray, delta: float) -> np.ndarray:
-    """(n,) first step (1 to T) at which |p_Y − p_N| ≥ δ in (n, T, 2) scores made to sum to 1; T + 1 where there is none.
+    """(n,) first step (1 to T) at which |p_Y − p_N| ≥ δ in (n, T, 2) scores made to sum to 1; T + 1 for never.
 
     Raises:
         ValueError: a δ outside 0 to 1.
@@ -161,8 +161,8 @@ def letters_read(task: WordTask, t: int) -> tuple[int, int]:
 def output_pairs(base: Rollout, task: WordTask, words: Words, temperature: float = 1.0) -> Tensor:
     """(n, T, 2) what the output says of the two running products after each step: the step's own words by the lens.
 
-    For `late`, whose selector is still to come, the output says at step t what one of two lanes holds: the mean over the
-    two latest steps, which are those of the two words.
+    For `late`, whose selector is still to come, the output says at step t what one of two lanes holds: the mean
+    over the two latest steps, which are those of the two words.
     """
     out = []
     for t in range(1, task.latents + 1):

@@ -112,8 +112,8 @@ def influence(
         operation: what is done to h_t.
         effect: `total` computes the steps in between anew; `direct` holds t < r < s at their values, all r > t for the
             answer.
-        read: how step s is read. `lens`: what h_s itself says when it is unembedded. `decode`: as the paper, thinking is
-            ended right after slot s and the answer read. `next`: what is predicted after slot s where it stands. The
+        read: how step s is read. `lens`: what h_s itself says when it is unembedded. `decode`: as the paper,
+            thinking is ended right after slot s and the answer read. `next`: what is predicted after slot s where it stands. The
             answer is always read after all slots, thinking ended.
         progress: wraps the work.
 
@@ -209,9 +209,9 @@ def graph_f1(found: Iterable[tuple[int, int]], planted: Iterable[tuple[int, int]
 def planted_edges(task: WordTask) -> frozenset[tuple[int, int]]:
     """Direct edges that a task plants among latents that stand for its steps, read by the lens; the answer is T + 1.
 
-    A chain: each step acts on the next, the last on the answer. `skip`: also every step that a prompt may name acts on the
-    answer. `late`: two chains in turn, and the selector may ask for either's end. With two slots a step nothing is planted
-    on how they share.
+    A chain: each step acts on the next, the last on the answer. `skip`: also every step that a prompt may name acts on
+    the answer. `late`: two chains in turn, and the selector may ask for either's end. With two slots a step nothing is
+    planted on how they share.
 
     Raises:
         ValueError: several slots a step.

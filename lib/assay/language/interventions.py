@@ -1,11 +1,12 @@
-"""Reaching into a latent chain of thought: do(h_t ← h'), everything before t untouched, everything after it computed anew.
+"""Reaching into a latent chain of thought: do(h_t ← h'), all before t untouched, all after it computed anew.
 
-h_t is the vector that is fed as the input of latent slot t: written by the pass before it, not read yet. All interventions
-of a call run in one batch. A prompt is read once; forks of its cache share that part, and share the unchanged latents
+h_t is the vector that is fed as the input of latent slot t: written by the pass before it, not read yet. All
+interventions of a call run in one batch. A prompt is read once; forks of its cache share that part, and share the unchanged latents
 before their first intervention.
 
 Source: Li et al. (2026), "Dynamics Within Latent Chain-of-Thought", section 3: single-step interventions. Holding later
-steps at their values, which makes a direct effect out of a total one, follows Pearl (2001), "Direct and indirect effects".
+steps at their values, which makes a direct effect out of a total one, follows Pearl (2001), "Direct and
+indirect effects".
 """
 
 from __future__ import annotations
@@ -157,6 +158,13 @@ class Outcome:
         """
         return (self.predicted != self.base).any(dim=2)
 
+    def part(self, plans: slice) -> Outcome:
+        """Of some of the plans."""
+        logits = None if self.logits is None else self.logits[plans]
+        return Outcome(
+            self.predicted[plans], self.base[plans], self.log_p[plans], self.base_log_p[plans], self.kl[plans], logits
+        )
+
 
 @torch.no_grad()
 def rollout(model: LatentModel, prompts: Any, targets: Tensor, *, at_a_time: int = AT_A_TIME) -> Rollout:
@@ -250,9 +258,12 @@ def intervene(
                 state = model.fork(state, torch.tensor(staying))
                 running = [running[f] for f in staying]
         found.append(readings)
-    parts = [torch.cat([getattr(one, name) for one in found], dim=1) for name in Readings.PARTS]
-    logits = torch.cat([one.logits for one in found if one.logits is not None], dim=1) if keep_logits else None
-    return Outcome(*parts, logits)
+
+    def joined(name: str) -> Tensor:
+        return torch.cat([getattr(one, name) for one in found], dim=1)
+
+    logits = joined("logits") if keep_logits else None
+    return Outcome(joined("predicted"), joined("base"), joined("log_p"), joined("base_log_p"), joined("kl"), logits)
 
 
 def plan_of(running: Sequence[int | None], fork: int) -> int:
@@ -263,8 +274,6 @@ def plan_of(running: Sequence[int | None], fork: int) -> int:
 
 class Readings:
     """What is read of one chunk of prompts."""
-
-    PARTS = ("predicted", "base", "log_p", "base_log_p", "kl")
 
     def __init__(self, plans: int, targets: Tensor, keep_logits: bool) -> None:
         batch, length = targets.shape

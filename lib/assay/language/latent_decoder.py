@@ -1,7 +1,8 @@
 """The small decoder, run a slot at a time over a cache that can be forked, with hidden states fed back as inputs.
 
 Source: Hao et al. (2024), "Training Large Language Models to Reason in a Continuous Latent Space" (Coconut), section 3:
-the state after the final norm is the next input; Shen et al. (2025), "CODI", section 3.1: a small projection lies between.
+the state after the final norm is the next input; Shen et al. (2025), "CODI", section 3.1: a small projection lies
+between.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """GPT-2 with latent slots, from weights of the public Coconut and CODI code, over a cache that can be forked.
 
-Sources: Radford et al. (2019), section 2.3 (the model); Hao et al. (2024), section 3, and Shen et al. (2025), section 3.1,
-for what is fed. Keys are those that both public trainers write; LoRA is merged as W + α/r · B A (Hu et al. 2021, eq. 3).
+Sources: Radford et al. (2019), section 2.3 (the model); Hao et al. (2024), section 3, and Shen et al. (2025), section
+3.1, for what is fed. Keys are those that both public trainers write; LoRA is merged as W + α/r · B A (Hu et al. 2021,
+eq. 3).
 """
 
 from __future__ import annotations

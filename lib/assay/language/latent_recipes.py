@@ -1,4 +1,4 @@
-"""What the kept latent models were trained on and how: one recipe a name, fixed before anything was measured on them."""
+"""What the kept latent models were trained on, and how: a recipe a name, fixed before anything was measured."""
 
 from __future__ import annotations
 

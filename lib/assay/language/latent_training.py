@@ -2,9 +2,9 @@
 
 Stage s of the curriculum replaces the first s steps of the chain of thought by latents (Hao et al. 2024, section 3); a
 stage is left when its loss and held-out accuracy say so, and by its limit of iterations otherwise. CODI: a student that
-thinks in latents and a teacher that thinks in words share their weights; the states of all blocks at the token before the
-answer are pulled together (Shen et al. 2025, section 3.2, eq. 2). Words are drawn afresh for every batch. With one thread a
-run repeats bit for bit, also when it was interrupted.
+thinks in latents and a teacher that thinks in words share their weights; the states of all blocks at the token before
+the answer are pulled together (Shen et al. 2025, section 3.2, eq. 2). Words are drawn afresh for every batch. With one
+thread a run repeats bit for bit, also when it was interrupted.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ class Run:
 def think(
     model: LatentDecoder, prompt: Tensor, slots: int, dropped: Tensor | None = None
 ) -> tuple[Tensor, list[Tensor], Any]:
-    """State (n, 1, d) at the last position, the latents fed (each (n, d)), and the cache, after a prompt and its slots."""
+    """State (n, 1, d) at the last position, the latents fed, each (n, d), and the cache, after a prompt and slots."""
     hidden, cache = model.read(model.embed(prompt))
     hidden = hidden[:, -1:]
     latents: list[Tensor] = []
@@ -311,7 +311,7 @@ def slot_drops(count: int, steps: int, recipe: LatentRecipe, generator: torch.Ge
 def distilled_loss(model: LatentDecoder, laid: Laid, recipe: LatentRecipe) -> Tensor:
     """CODI: answers of student and teacher, the teacher's steps, and the distance of their states before the answer.
 
-    Smooth L1 of the student's states to the teacher's, each block's over the standard deviation of the teacher's (eq. 2).
+    Smooth L1 of the student's states to the teacher's, each block's over the deviation of the teacher's (eq. 2).
     """
     end = torch.full((len(laid), 1), model.mark)
     tokens = torch.cat([laid.prompt, laid.steps, end], dim=1)

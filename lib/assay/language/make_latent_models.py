@@ -1,7 +1,7 @@
 """Train the latent models that come along: `python -m assay.language.make_latent_models --work DIR [NAME …]`.
 
-What is in DIR is not trained again, and a run that was interrupted goes on. `--collect` writes weights in half precision
-and their provenance, with the log of every stage, from what is in DIR.
+What is in DIR is not trained again, and a run that was interrupted goes on. `--collect` writes weights in half
+precision and their provenance, with the log of every stage, from what is in DIR.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What can be done to a latent: the interventions of the paper, and controls that tell content from damage.
 
-Source: Li et al. (2026), section 3 and appendix (zero, mean, mean of a step, Gaussian noise); interchange of donors after
-Geiger et al. (2021), "Causal Abstractions of Neural Networks", section 3; optimal constants after Li & Janson (2024),
+Source: Li et al. (2026), section 3 and appendix (zero, mean, mean of a step, Gaussian noise); interchange of donors
+after Geiger et al. (2021), "Causal Abstractions of Neural Networks", section 3; optimal constants after Li & Janson (2024),
 "Optimal ablation for interpretability", section 2. Each function gives a mapping from slots to operations for a `Plan`.
 """
 
@@ -57,7 +57,7 @@ def noise_scale(base: Rollout, scale: float) -> float:
 
 
 def gaussian(base: Rollout, scale: float, generator: torch.Generator, about: Tensor | None, *, add: bool) -> Operation:
-    """h' = h + σ e where `add`, else about + σ e, with about (T, d) or None for 0; e is drawn once for a prompt and step."""
+    """h' = h + σ e where `add`, else about + σ e, about (T, d) or None for 0; e is drawn once a prompt and step."""
     drawn = torch.randn(base.latents.shape, generator=generator) * noise_scale(base, scale)
 
     def noisy(h: Tensor, t: int, rows: slice) -> Tensor:
@@ -130,7 +130,7 @@ def same_class(pool: Tensor, pool_labels: Tensor, own: Tensor, labels: Tensor, g
 
 
 def class_means(latents: Tensor, labels: Tensor, classes: int) -> Tensor:
-    """(T, C, d) mean of (n, T, d) latents for each value of (n, T) labels; the step's mean where a value is not there."""
+    """(T, C, d) mean of (n, T, d) latents for each value of (n, T) labels; the step's mean where there is none."""
     out = latents.mean(dim=0)[:, None].repeat(1, classes, 1)
     for t in range(latents.shape[1]):
         hot = functional.one_hot(labels[:, t], classes).to(latents.dtype)

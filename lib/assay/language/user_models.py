@@ -122,9 +122,9 @@ def read_recorded(path: Path) -> Recorded:
 def open_language(folder: Path) -> LanguageModel:
     """A folder with GPT-2's `config.json`, tokenizer files, and weights of the public Coconut or CODI code.
 
-    Coconut: a file `checkpoint_N` of `torch.save`, or safetensors; `c_thought` and `max_latent_stage` in config.json say how
-    many slots there are (2 and 3 where they are not said). CODI: `model.safetensors` or `pytorch_model.bin`; `num_latent`
-    (6), `lora_alpha` (32). Files are never unpickled.
+    Coconut: a file `checkpoint_N` of `torch.save`, or safetensors; `c_thought` and `max_latent_stage` in config.json
+    say how many slots there are (2 and 3 where they are not said). CODI: `model.safetensors` or `pytorch_model.bin`;
+    `num_latent` (6), `lora_alpha` (32). Files are never unpickled.
 
     Raises:
         ValueError: what is missing or does not fit, by name.

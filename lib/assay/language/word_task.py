@@ -1,8 +1,8 @@
 """Words in a finite group as a task for latent reasoning: prompt, steps and answer, with exact counterfactuals.
 
 A prompt is a word g_1..g_K; the steps of its chain of thought are the partial products p_k = g_1 ∘ … ∘ g_k. If the step
-that a latent stands for is replaced by another value, all that follows is known exactly. The variants plant a causal graph
-that an analysis must find:
+that a latent stands for is replaced by another value, all that follows is known exactly. The variants plant a causal
+graph that an analysis must find:
 
 - `chain`: steps p_2..p_{K-1}, answer p_K.
 - `skip`: steps p_2..p_K, answer p_j ∘ p_K, with j named in the prompt: step j has an edge of its own to the answer.

@@ -16,8 +16,8 @@ __all__ = [
 ]  # fmt: skip
 
 study.order(
-    "strip", "influence_matrix", "graph", "replay", "swap_bench", "sufficiency", "commitment", "trajectories", "numbers",
-    "stages",
+    "strip", "influence_matrix", "graph", "replay", "swap_bench", "sufficiency", "commitment", "trajectories",
+    "numbers", "stages",
 )  # fmt: skip
 
 

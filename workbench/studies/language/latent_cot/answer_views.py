@@ -1,4 +1,4 @@
-"""What is seen of answers on their way: when they are there, whether two are held, where latents lie; and of training."""
+"""What is seen of answers on their way: when they are there, whether two are held, where latents lie; training."""
 
 # pandas' own types do not tell a column from a table
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
@@ -44,7 +44,7 @@ def sufficiency(subject: Subject, bench: Bench | None, answers: Result | None) -
     gains = np.diff(solved)
     last = int(np.argmax(gains)) + 1 if len(gains) else 0
     title = (
-        f"The answer comes with latent {k[last]}: solved goes from {100 * solved[last - 1]:.0f} to {100 * solved[last]:.0f} %"
+        f"The answer comes with latent {k[last]}: solved from {100 * solved[last - 1]:.0f} to {100 * solved[last]:.0f} %"
         if len(gains) and gains.max() > 0.2
         else f"No latent brings the answer: {100 * accuracy[-1]:.0f} % are right at the end"
     )
@@ -62,7 +62,8 @@ def sufficiency(subject: Subject, bench: Bench | None, answers: Result | None) -
         traces, title,
         f"{len(right)} prompts, answered right after k latents. Right: prompt by prompt, dark where right.",
         xaxis=axis("Latents k", domain=[0, 0.62], dtick=1), yaxis=axis("Prompts (%)", range=[0, 105]),
-        xaxis2=axis("Latents k", domain=[0.72, 1], anchor="y2", dtick=1), yaxis2=axis("Prompt", anchor="x2", showgrid=False),
+        xaxis2=axis("Latents k", domain=[0.72, 1], anchor="y2", dtick=1),
+        yaxis2=axis("Prompt", anchor="x2", showgrid=False),
         legend={"orientation": "h", "y": 1.1}, margin={"r": 20},
     )  # fmt: skip
 
@@ -71,8 +72,8 @@ def of_run(answers: Result) -> Figure:
     rows = answers["answers"]
     return drawn(
         [
-            styled("yours", type="scatter", mode="lines+markers", x=rows["k"], y=rows["solved"], name="solved by then, S(k)"),
-            styled("series_2", type="scatter", mode="lines+markers", x=rows["k"], y=rows["accuracy"], name="right at k"),
+            styled(role, type="scatter", mode="lines+markers", x=rows["k"], y=rows[column], name=name)
+            for role, column, name in (("yours", "solved", "solved by then, S(k)"), ("series_2", "accuracy", "right at k"))
         ],
         f"{rows['accuracy'].iloc[-1]:.0f} % are right at the end",
         f"{int(rows['prompts'].iloc[0])} questions, thinking ended after k latents.",
@@ -97,17 +98,17 @@ def commitment(commit: Result | None, delta: float) -> Figure:
             ("yours", "series_2", "series_3", "null", "series_4"), READOUTS.items(), strict=True
         ):
             own = rows[(rows["model"] == model) & (rows["readout"] == name)]
-            traces.append(styled(role, type="scatter", mode="lines+markers", x=own["step"], y=own["superposition"], name=words,
-                                 legendgroup=name, showlegend=number == 0, xaxis=f"x{place}", yaxis=f"y{place}",
+            traces.append(styled(role, type="scatter", mode="lines+markers", x=own["step"], y=own["superposition"],
+                                 name=words, legendgroup=name, showlegend=number == 0, xaxis=f"x{place}", yaxis=f"y{place}",
                                  hovertemplate=f"step %{{x}}: %{{y:.2f}}<extra>{words}</extra>"))  # fmt: skip
     gaps = commit["gaps"].set_index(["model", "readout"])
     probe = gaps.loc[("early", "probe")]
     null = gaps.loc[("early", "random")]
     return drawn(
         traces,
-        f"Selector first: the probe decides {probe['gap']:+.1f} steps after the output, random directions {null['gap']:+.1f}",
-        f"Left: selector after the latents, both words are needed. Right: selector first. δ = {delta:.2g}; a score of 0.5 "
-        "is also what a read-out gives that sees nothing.",
+        f"Selector first: the probe decides {probe['gap']:+.1f} steps after the output, random {null['gap']:+.1f}",
+        f"Left: selector after the latents, both words are needed. Right: selector first. δ = {delta:.2g}; a score of "
+        "0.5 is also what a read-out gives that sees nothing.",
         xaxis=axis("Step t, selector last", domain=[0, 0.46], dtick=1),
         yaxis=axis("Superposition (0 to 0.5)", range=[0, 0.55]),
         xaxis2=axis("Step t, selector first", domain=[0.54, 1], anchor="y2", dtick=1),
@@ -141,7 +142,8 @@ def trajectories(subject: Subject, bench: Bench | None, acted: Acted | None, pro
                          name=f"prompt {prompt}", hovertemplate="prompt’s path<extra></extra>"))  # fmt: skip
     turn = torch.nn.functional.cosine_similarity(latents[:, 1:], latents[:, :-1], dim=-1) if T > 1 else torch.ones(1)
     return drawn(
-        traces, f"Two directions hold {100 * share:.0f} % of the latents’ variance; steps turn by {1 - float(turn.mean()):.2f}",
+        traces,
+        f"Two directions hold {100 * share:.0f} % of the latents’ variance; steps turn by {1 - float(turn.mean()):.2f}",
         f"{n} prompts, {T} latents of {d} numbers each. Turn: mean of 1 − cos of neighbouring latents.",
         xaxis=axis("First principal direction"), yaxis=axis("Second principal direction"),
     )  # fmt: skip
@@ -154,7 +156,8 @@ def stages(subject: Subject) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "latent steps": [s.steps for s in log], "iterations": [s.iterations for s in log],
-            "loss (nats)": [round(s.loss, 4) for s in log], "right, held out (%)": [round(100 * s.accuracy, 1) for s in log],
+            "loss (nats)": [round(s.loss, 4) for s in log],
+            "right, held out (%)": [round(100 * s.accuracy, 1) for s in log],
             "ended by": ["its criterion" if s.left else "its limit" for s in log],
             "core-seconds": [s.seconds for s in log],
         }

@@ -92,9 +92,7 @@ def acted(
     for number, r in enumerate(range(steps[0], total)):
         after[:, r] = outcome.predicted[count + number, :, 0].numpy()
     after[:, -1] = outcome.predicted[count - 1, :, 0].numpy()
-    first = Outcome(
-        *(getattr(outcome, n)[:count] for n in ("predicted", "base", "log_p", "base_log_p", "kl")), None
-    )  # fmt: skip
+    first = outcome.part(slice(0, count))
     return Acted(first, (before, after), steps, donors.numpy())
 
 

@@ -27,13 +27,13 @@ def between(row: object, value: str, low: str = "low", high: str = "high") -> tu
 
 @study.claim(
     "1", "Steps differ: zeroing one changes predictions very unevenly over steps",
-    expects=Above(5.0, "largest minus smallest share of answers that flip, less what chance adds", unit="%", at_least=100),
+    expects=Above(5.0, "largest minus smallest flip of answers over steps, less what chance adds", unit="%", at_least=100),
 )  # fmt: skip
 def uneven(reach: Result) -> Evidence:
     row = reach["spread"].set_index("operation").loc["zero"]
     steps = reach["steps"]
     own = steps[steps["operation"] == "zero"]
-    note = f"Flips from {own['flip'].min():.1f} to {own['flip'].max():.1f} %; equal flips at all steps: p = {row['p']:.2g}."
+    note = f"Flips from {own['flip'].min():.1f} to {own['flip'].max():.1f} %; of equal flips p = {row['p']:.2g}."
     return Evidence(float(row["range"]), between(row, "range"), "prompts", int(own["prompts"].iloc[0]), note)
 
 
@@ -124,7 +124,7 @@ def commits_later(commit: Result) -> Evidence:
 
 @study.claim(
     "5b", "Where both answers are needed, both are held to the end",
-    expects=Above(90.0, "held-out prompts whose worse product a probe reads right at the last step, selector last", unit="%"),
+    expects=Above(90.0, "prompts whose worse product a probe reads right at the last step, selector last", unit="%"),
 )  # fmt: skip
 def both_held(commit: Result) -> Evidence:
     rows = commit["steps"]
@@ -153,7 +153,7 @@ def same_picture(reach: Result) -> Evidence:
 )  # fmt: skip
 def used(compare: Result) -> Evidence:
     row = compare["models"].set_index("model").loc["chain"]
-    note = f"Right {row['accuracy']:.1f} %; zeroing flips {row['zero_flip']:.1f} %, where (C − 1)/C is {100 * 23 / 24:.1f} %."
+    note = f"Right {row['accuracy']:.1f} %; zeroing flips {row['zero_flip']:.1f} %; (C − 1)/C is {100 * 23 / 24:.1f} %."
     return Evidence(
         float(row["exact"]), between(row, "exact", "exact_low", "exact_high"), "prompts", int(row["prompts"]), note
     )

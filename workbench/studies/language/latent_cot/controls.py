@@ -1,4 +1,4 @@
-"""What can be moved: a model that thinks in latents, an intervention, what is read of it, and how commitment is scored."""
+"""What can be moved: a model that thinks in latents, an intervention, what is read of it, how commitment is scored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ study.data(
 study.choice(
     "slots", "own", choices={"own": "As trained", "random": "Random vectors", "coconut": "States fed back"},
     label="What is fed", group="Model", rare=True,
-    doc="In the latent slots; other than as trained, it is a control: vectors without content, or states never trained.",
+    doc="In the latent slots. Other than as trained is a control: vectors without content, or states never trained.",
 )  # fmt: skip
 study.text(
     "word", "", pattern=r"[0-9A-Bj=| ]{0,60}", means="permutations such as 2134 1243, at most 60 characters",
@@ -64,8 +64,8 @@ study.text(
 )  # fmt: skip
 study.number("scale", 0.5, bounds=(0.0, 2.0), step=0.05, symbol="σ", label="Noise", group="Intervention", rare=True,
              doc="Of noise, in typical lengths of a latent.")  # fmt: skip
-study.number("strength", 1.0, bounds=(0.0, 2.0), step=0.05, symbol="λ", label="Removal", group="Intervention", rare=True,
-             doc="How much of the probe’s direction is taken out.")  # fmt: skip
+study.number("strength", 1.0, bounds=(0.0, 2.0), step=0.05, symbol="λ", label="Removal", group="Intervention",
+             rare=True, doc="How much of the probe’s direction is taken out.")  # fmt: skip
 study.integer("rank", 8, bounds=(1, 23), symbol="k", label="Subspace", group="Intervention", rare=True,
               doc="Directions between values that a patch carries over.")  # fmt: skip
 study.choice("donor_rule", "random", choices=DONORS, label="Donor", group="Intervention",
@@ -91,8 +91,8 @@ study.choice("subset", "all", choices={"all": "All prompts", "correct": "Answere
 study.group("Commitment", equation=r"SS(t) = \min(p_Y, p_N)")
 study.number("tau", 1.0, bounds=(0.1, 5.0), step=0.1, symbol="τ", label="Temperature", group="Commitment", rare=True,
              doc="Of the softmax over two candidates.")  # fmt: skip
-study.number("delta", 0.5, bounds=(0.1, 0.9), step=0.05, symbol="δ", label="Decided from", group="Commitment", rare=True,
-             doc="Difference of two probabilities that counts as a decision.")  # fmt: skip
+study.number("delta", 0.5, bounds=(0.1, 0.9), step=0.05, symbol="δ", label="Decided from", group="Commitment",
+             rare=True, doc="Difference of two probabilities that counts as a decision.")  # fmt: skip
 
 study.group("Effort")
 study.integer("prompts", 1000, bounds=(20, 20_000), effort=True, group="Effort", label="Prompts measured",

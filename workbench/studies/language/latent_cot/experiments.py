@@ -139,9 +139,9 @@ def mean_with_ends(values: np.ndarray, groups: np.ndarray, rng: np.random.Genera
         },
         "agreement": {"first": exact("str"), "second": exact("str"), "tau": statistical(doc="Kendall’s, of flips.")},
         "jointly": {
-            "step": exact("int", doc="First slot of a step with several."),
+            "step": exact("int", doc="First of the slots: those of a step, or two neighbours."),
             "single": statistical("%", "Answers that flip when one slot is zeroed, mean of the slots."),
-            "joint": statistical("%", "When all slots of the step are."),
+            "joint": statistical("%", "When all of them are."),
         },
     },
     cost={"quick": 1.5, "standard": 20, "full": 120},
@@ -150,7 +150,7 @@ def reach(
     run: Run, subject: Subject, questions: Source | None, prompts: int, seed: int, donor_rule: str, scale: float,
     strength: float, rank: int, fit_steps: int,
 ) -> None:  # fmt: skip
-    """Every intervention on every step alone: flips, lost log probability, exact counterfactuals, distance from latents."""
+    """Every intervention on every step alone: flips, lost log probability, exact counterfactuals, distances."""
     all_of = measured(run, subject, questions, prompts, seed, donor_rule, scale, strength, rank, fit_steps)
     base, T, n = all_of.base, all_of.base.latents.shape[1], len(all_of.base)
     right = base.correct.numpy()
@@ -168,7 +168,8 @@ def reach(
                 wanted = interchange_answers(all_of.bench.task, all_of.bench.words, all_of.donors, t + 1)
                 fit = float((outcome.predicted[t, :, 0] == wanted).double().mean())
             run.row(
-                "steps", operation=name, step=t + 1, prompts=n, flip=100 * mean[t], low=100 * low[t], high=100 * high[t],
+                "steps", operation=name, step=t + 1, prompts=n,
+                flip=100 * mean[t], low=100 * low[t], high=100 * high[t],
                 flip_correct=100 * float((now[:, t] != right).mean()),
                 flip_of_correct=100 * float(flips[right, t].mean()) if right.any() else 0.0,
                 lost=float((outcome.base_log_p[t] - outcome.log_p[t]).double().mean()),
@@ -222,16 +223,15 @@ def kendall(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def jointly(run: Run, all_of: Measured) -> None:
-    """Slots of one step, zeroed one by one and together."""
-    task = None if all_of.bench is None else all_of.bench.task
-    if task is None or task.slots < 2:
-        return
-    T = task.latents
-    for step in range(task.step_count):
-        slots = range(step * task.slots + 1, (step + 1) * task.slots + 1)
-        plans = [Plan({t: zero()}, T) for t in slots] + [Plan({t: zero() for t in slots}, T)]
+    """Slots of one step, or neighbours where a step has one slot, zeroed one by one and together."""
+    T = all_of.base.latents.shape[1]
+    slots = all_of.bench.task.slots if all_of.bench is not None else 1
+    size = slots if slots > 1 else 2
+    for first in range(1, T - size + 2, slots):
+        together = range(first, first + size)
+        plans = [Plan({t: zero()}, T) for t in together] + [Plan({t: zero() for t in together}, T)]
         flips = intervene(all_of.base, plans).flipped.double().mean(dim=1).numpy()
-        run.row("jointly", step=slots[0], single=100 * float(flips[:-1].mean()), joint=100 * float(flips[-1]))
+        run.row("jointly", step=first, single=100 * float(flips[:-1].mean()), joint=100 * float(flips[-1]))
 
 
 @study.experiment(
@@ -316,8 +316,8 @@ def influences(
         if len(drawn_localities) == 2:
             (mine, a), (words, b) = drawn_localities["this"], drawn_localities["explicit"]
             ends = cluster_bootstrap(
-                lambda w, a=a, b=b: (w @ b[:, 0]) / (w @ b[:, 1]) - (w @ a[:, 0]) / (w @ a[:, 1]), models["this"].groups,
-                rng=run.rng("gap", effect), resamples=RESAMPLES,
+                lambda w, a=a, b=b: (w @ b[:, 0]) / (w @ b[:, 1]) - (w @ a[:, 0]) / (w @ a[:, 1]),
+                models["this"].groups, rng=run.rng("gap", effect), resamples=RESAMPLES,
             )  # fmt: skip
             run.row("local_gap", effect=effect, gap=words - mine, low=min(float(ends.low), words - mine),
                     high=max(float(ends.high), words - mine), prompts=len(a))  # fmt: skip

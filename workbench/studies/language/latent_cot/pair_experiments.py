@@ -84,8 +84,8 @@ def commit(run: Run, prompts: int, seed: int, tau: float, delta: float) -> None:
                 )  # fmt: skip
                 both, worse = held.get(readout, (np.zeros(99), np.zeros(99)))
                 mean = float(own[:, i].mean())
-                run.row("steps", model=name, readout=readout, step=t, superposition=mean, low=min(float(ends.low), mean),
-                        high=max(float(ends.high), mean), held=100 * both[i], worse=100 * worse[i])  # fmt: skip
+                run.row("steps", model=name, readout=readout, step=t, superposition=mean,
+                        low=min(float(ends.low), mean), high=max(float(ends.high), mean), held=100 * both[i], worse=100 * worse[i])  # fmt: skip
             if readout == "output":
                 continue
             gap = commitment_gap(pairs["output"][test], scores[test], delta).astype(float)

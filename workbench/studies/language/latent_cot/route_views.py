@@ -52,10 +52,10 @@ def from_run(influences: Result | None, effect: str) -> np.ndarray | None:
 
 
 @study.view("Influence of step on step", tab="Influence", selects={"y": "step", "x": "target"},
-            equation=r"W_{t,s}^{\mathrm{direct}}:\ \mathrm{do}(h_t \leftarrow h'),\ h_r = h_r^{\mathrm{base}}\ (t<r<s)")  # fmt: skip
+            equation=r"W_{t,s}^{\mathrm{direct}}: \mathrm{do}(h_t \leftarrow h'), h_r = h_r^{\mathrm{base}}, t<r<s")  # fmt: skip
 def influence_matrix(
-    subject: Subject, bench: Bench | None, routes: Influence | None, effect: str, read: str, operation: str, subset: str,
-    influences: Result | None,
+    subject: Subject, bench: Bench | None, routes: Influence | None, effect: str, read: str, operation: str,
+    subset: str, influences: Result | None,
 ) -> Figure:  # fmt: skip
     """How much acting on step t moves what step s says; scores of structure beside those of equal influence."""
     W = matrix_of(routes, bench, subset) if routes is not None and bench is not None else from_run(influences, effect)
@@ -75,8 +75,8 @@ def influence_matrix(
         own, null = structure(W), uniform_structure(T)
         labels = list(SCORES.values())
         traces += [
-            styled("yours_bars", type="bar", orientation="h", y=labels, x=[getattr(own, k) for k in SCORES], name="measured",
-                   xaxis="x2", yaxis="y2", hovertemplate="%{y}: %{x:.2f}<extra>measured</extra>"),
+            styled("yours_bars", type="bar", orientation="h", y=labels, x=[getattr(own, k) for k in SCORES],
+                   name="measured", xaxis="x2", yaxis="y2", hovertemplate="%{y}: %{x:.2f}<extra>measured</extra>"),
             styled("reference", type="scatter", mode="markers", y=labels, x=[getattr(null, k) for k in SCORES],
                    name="equal influence everywhere", xaxis="x2", yaxis="y2",
                    marker={"symbol": "line-ns-open", "size": 16},
@@ -85,13 +85,15 @@ def influence_matrix(
         single = own.locality > 0.95
         title = (
             f"{effect.capitalize()} effects: each step acts on the next alone, locality {own.locality:.2f}" if single
-            else f"{effect.capitalize()} effects: locality {own.locality:.2f}, where equal influence gives {null.locality:.2f}"
+            else f"{effect.capitalize()} effects: locality {own.locality:.2f}; equal influence gives {null.locality:.2f}"
         )  # fmt: skip
         if effect == "total" and not single:
             title += "; it looks like long-range jumps" if abs(own.locality - null.locality) < 0.12 else ""
     else:
         title = "Nothing acts on anything" if size <= 1e-6 else f"One step acts on the answer by {size:.2f} nats"
-    said = f"h′: {OPERATIONS[operation]}; {READ_WORDS[read]}. Switch total and direct under Effect; click a cell to replay it."
+    said = (
+        f"h′: {OPERATIONS[operation]}; {READ_WORDS[read]}. Effect switches total and direct; click a cell to replay it."
+    )
     return drawn(
         traces, title, said,
         xaxis=axis("Step s that is read", domain=[0, 0.54], tickvals=list(range(2, T + 2)), ticktext=columns),
@@ -142,7 +144,9 @@ def graph(
     elif not found:
         title = "No edge is left: nothing acts on anything"
     else:
-        title = f"F1 {graph_f1(found, planted):.2f} against the planted graph: {len(found)} edges found, {len(planted)} planted"
+        title = (
+            f"F1 {graph_f1(found, planted):.2f} against the planted graph: {len(found)} edges, {len(planted)} planted"
+        )
     return drawn(
         traces, title, f"{effect.capitalize()} effects above {alpha:.2g} of the largest"
         + (f", the {top} strongest out of each step." if top else "."),
@@ -173,7 +177,9 @@ def replay(
     ends = where == T or plan.end
     base = bench.base.answer_logits[prompt, 0] if where == T else bench.base.next_logits[prompt, where]
     if ends and where < T:
-        base = intervene(bench.base, [Plan({step: lambda h, t, rows: h}, where, end=True)], keep_logits=True).logits[0, prompt, 0]  # type: ignore[index]  # fmt: skip
+        untouched = intervene(bench.base, [Plan({step: lambda h, t, rows: h}, where, end=True)], keep_logits=True)
+        assert untouched.logits is not None
+        base = untouched.logits[0, prompt, 0]
     p, q = base.softmax(dim=-1), outcome.logits[0, prompt, 0].softmax(dim=-1)
     kl = float((p * (p.clamp(min=1e-30).log() - q.clamp(min=1e-30).log())).sum().clamp(min=0))
     order = torch.maximum(p, q).argsort(descending=True)[:8]

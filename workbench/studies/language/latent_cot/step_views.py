@@ -101,8 +101,8 @@ def strip(
     moved = int((before != after).sum())
     return drawn(
         traces, found,
-        f"h′: {OPERATIONS[operation]}; {n} prompts, 95 % intervals. Below: prompt {prompt}, {bench.prompt_text(prompt)}, "
-        f"before and after at step {', '.join(map(str, acted.steps))}: {moved} of {T + 1} change.",
+        f"h′: {OPERATIONS[operation]}; {n} prompts, 95 % intervals. Below: prompt {prompt}, "
+        f"{bench.prompt_text(prompt)}, before and after at step {', '.join(map(str, acted.steps))}: {moved} of {T + 1} change.",
         xaxis=axis("Step t", tickvals=columns, ticktext=[*map(str, steps), "answer"], range=[0.4, T + 1.6]),
         yaxis=axis("Answers that flip (%)", range=[0, 105], domain=[0.36, 1]),
         yaxis2=axis("", range=[0.4, 2.6], domain=[0, 0.22], tickvals=[1, 2], ticktext=["after", "before"],
@@ -180,8 +180,8 @@ def swap_bench(
     }  # fmt: skip
     return drawn(
         [trace], found,
-        f"Prompt {prompt} ({bench.prompt_text(prompt)}) with step {step} of prompt {acted.donors[prompt]}: the model says "
-        f"{what}. {n} prompts.",
+        f"Prompt {prompt} ({bench.prompt_text(prompt)}) with step {step} of prompt {acted.donors[prompt]}: the model "
+        f"says {what}. {n} prompts.",
         xaxis=axis("Step t that is swapped", dtick=1), yaxis=axis("Distance of the donor’s value", type="category"),
         margin={"l": 110, "r": 20},
     )  # fmt: skip

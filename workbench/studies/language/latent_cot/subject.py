@@ -46,7 +46,8 @@ class Subject:
     """What the study is about; one of three is there.
 
     Attributes:
-        name: of the source. kept: a model that comes along. language: a checkpoint of the user's. recorded: trajectories.
+        name: of the source. kept: a model that comes along. language: a checkpoint of the user's. recorded:
+            trajectories.
     """
 
     name: str
