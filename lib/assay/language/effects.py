@@ -113,8 +113,8 @@ def influence(
         effect: `total` computes the steps in between anew; `direct` holds t < r < s at their values, all r > t for the
             answer.
         read: how step s is read. `lens`: what h_s itself says when it is unembedded. `decode`: as the paper,
-            thinking is ended right after slot s and the answer read. `next`: what is predicted after slot s where it stands. The
-            answer is always read after all slots, thinking ended.
+            thinking is ended right after slot s and the answer read. `next`: what is predicted after slot s where it
+            stands. The answer is always read after all slots, thinking ended.
         progress: wraps the work.
 
     Raises:

@@ -1,8 +1,8 @@
 """Reaching into a latent chain of thought: do(h_t ← h'), all before t untouched, all after it computed anew.
 
 h_t is the vector that is fed as the input of latent slot t: written by the pass before it, not read yet. All
-interventions of a call run in one batch. A prompt is read once; forks of its cache share that part, and share the unchanged latents
-before their first intervention.
+interventions of a call run in one batch. A prompt is read once; forks of its cache share that part, and share the
+unchanged latents before their first intervention.
 
 Source: Li et al. (2026), "Dynamics Within Latent Chain-of-Thought", section 3: single-step interventions. Holding later
 steps at their values, which makes a direct effect out of a total one, follows Pearl (2001), "Direct and

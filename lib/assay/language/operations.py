@@ -1,8 +1,9 @@
 """What can be done to a latent: the interventions of the paper, and controls that tell content from damage.
 
 Source: Li et al. (2026), section 3 and appendix (zero, mean, mean of a step, Gaussian noise); interchange of donors
-after Geiger et al. (2021), "Causal Abstractions of Neural Networks", section 3; optimal constants after Li & Janson (2024),
-"Optimal ablation for interpretability", section 2. Each function gives a mapping from slots to operations for a `Plan`.
+after Geiger et al. (2021), "Causal Abstractions of Neural Networks", section 3; optimal constants after Li & Janson
+(2024), "Optimal ablation for interpretability", section 2. Each function gives an operation for a
+`Plan`, or what one is made from.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def sufficiency(subject: Subject, bench: Bench | None, answers: Result | None) -
     gains = np.diff(solved)
     last = int(np.argmax(gains)) + 1 if len(gains) else 0
     title = (
-        f"The answer comes with latent {k[last]}: solved from {100 * solved[last - 1]:.0f} to {100 * solved[last]:.0f} %"
+        f"The answer comes with latent {k[last]}: S from {100 * solved[last - 1]:.0f} to {100 * solved[last]:.0f} %"
         if len(gains) and gains.max() > 0.2
         else f"No latent brings the answer: {100 * accuracy[-1]:.0f} % are right at the end"
     )
@@ -73,7 +73,7 @@ def of_run(answers: Result) -> Figure:
     return drawn(
         [
             styled(role, type="scatter", mode="lines+markers", x=rows["k"], y=rows[column], name=name)
-            for role, column, name in (("yours", "solved", "solved by then, S(k)"), ("series_2", "accuracy", "right at k"))
+            for role, column, name in (("yours", "solved", "solved by k"), ("series_2", "accuracy", "right at k"))
         ],
         f"{rows['accuracy'].iloc[-1]:.0f} % are right at the end",
         f"{int(rows['prompts'].iloc[0])} questions, thinking ended after k latents.",
@@ -99,7 +99,8 @@ def commitment(commit: Result | None, delta: float) -> Figure:
         ):
             own = rows[(rows["model"] == model) & (rows["readout"] == name)]
             traces.append(styled(role, type="scatter", mode="lines+markers", x=own["step"], y=own["superposition"],
-                                 name=words, legendgroup=name, showlegend=number == 0, xaxis=f"x{place}", yaxis=f"y{place}",
+                                 name=words, legendgroup=name, showlegend=number == 0,
+                                 xaxis=f"x{place}", yaxis=f"y{place}",
                                  hovertemplate=f"step %{{x}}: %{{y:.2f}}<extra>{words}</extra>"))  # fmt: skip
     gaps = commit["gaps"].set_index(["model", "readout"])
     probe = gaps.loc[("early", "probe")]

@@ -27,7 +27,7 @@ def between(row: object, value: str, low: str = "low", high: str = "high") -> tu
 
 @study.claim(
     "1", "Steps differ: zeroing one changes predictions very unevenly over steps",
-    expects=Above(5.0, "largest minus smallest flip of answers over steps, less what chance adds", unit="%", at_least=100),
+    expects=Above(5.0, "largest minus smallest flip over steps, less what chance adds", unit="%", at_least=100),
 )  # fmt: skip
 def uneven(reach: Result) -> Evidence:
     row = reach["spread"].set_index("operation").loc["zero"]
@@ -93,13 +93,12 @@ def jumps(influences: Result) -> Evidence | NeedsScale:
     note = (
         f"Of total influence {total['far']:.2f} skips a step, where equal influence gives {1 - 2 / row['latents']:.2f}."
     )
-    n = 100 if influences["local_gap"].empty else int(influences["local_gap"]["prompts"].iloc[0])
-    return Evidence(far, (min(low, far), max(high, far)), "prompts", n, note)
+    return Evidence(far, (min(low, far), max(high, far)), "prompts", int(row["prompts"]), note)
 
 
 @study.claim(
     "4c", "Direct effects recover the planted graph",
-    expects=Above(0.949, "F1 of edges above the threshold", at_least=1),
+    expects=Above(0.949, "F1 of edges above the threshold", at_least=100),
 )  # fmt: skip
 def recovered(influences: Result) -> Evidence | NeedsScale:
     rows = influences["structure"]
@@ -108,7 +107,8 @@ def recovered(influences: Result) -> Evidence | NeedsScale:
         return NeedsScale(UNUSED)
     if float(rows["f1"].max()) == 0.0:
         return NeedsScale("No graph is planted in this model.")
-    return Evidence.exact(float(rows.loc["direct", "f1"]), f"Total effects: {rows.loc['total', 'f1']:.2f}.")
+    note = f"Total effects: {rows.loc['total', 'f1']:.2f}."
+    return Evidence.exact(float(rows.loc["direct", "f1"]), note, n=int(rows.loc["direct", "prompts"]))
 
 
 @study.claim(
@@ -130,7 +130,9 @@ def both_held(commit: Result) -> Evidence:
     rows = commit["steps"]
     own = rows[rows["readout"] == "probe"]
     late, early = (own[own["model"] == m].sort_values("step").iloc[-1] for m in ("late", "early"))
-    return Evidence.exact(float(late["worse"]), f"Selector first: {early['worse']:.0f} %.")
+    note = f"Selector first: {early['worse']:.0f} %."
+    ends = between(late, "worse", "worse_low", "worse_high")
+    return Evidence(float(late["worse"]), ends, "prompts", int(late["prompts"]), note)
 
 
 @study.claim(

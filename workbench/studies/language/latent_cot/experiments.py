@@ -250,6 +250,7 @@ def jointly(run: Run, all_of: Measured) -> None:
             "model": exact("str"),
             "effect": exact("str"),
             "latents": exact("int"),
+            "prompts": exact("int"),
             "locality": statistical(),
             "low": statistical(doc="95 % over prompts, of locality."),
             "high": statistical(),
@@ -308,7 +309,8 @@ def influences(
             if all_of.bench is not None and all_of.bench.task.slots == 1:
                 planted = planted_edges(all_of.bench.task)
             run.row(
-                "structure", model=name, effect=effect, latents=found.latents, locality=score.locality,
+                "structure", model=name, effect=effect, latents=found.latents,
+                prompts=found.values.shape[1], locality=score.locality,
                 low=min(float(ends.low), score.locality), high=max(float(ends.high), score.locality), span=score.span,
                 early_out=score.early_out, late_in=score.late_in, far=1 - score.locality,
                 f1=graph_f1(principal_graph(W, alpha).edges, planted) if planted is not None else 0.0,

@@ -27,9 +27,10 @@ from assay.language import (
 )
 from assay.statistics import cluster_bootstrap
 from workbench.studies.language.latent_cot.controls import study
-from workbench.studies.language.latent_cot.subject import Bench, bench_of
+from workbench.studies.language.latent_cot.subject import Bench, bench_of, wilson
 from workbench.study import Run, exact, note, statistical, timing
 
+LEAST = 1000  # prompts: a probe of 24 classes on fewer says more of itself than of the latents
 WINDOW = 2  # latents that a read-out of the representation sees: one of each word
 TRAINED_SHARE = 0.7
 
@@ -46,6 +47,9 @@ TRAINED_SHARE = 0.7
             "high": statistical(),
             "held": statistical("%", "Of both products, read right from the latents by the probe; 0 for cosines."),
             "worse": statistical("%", "Of the product that is read worse."),
+            "worse_low": statistical("%", "95 % (Wilson), over held-out prompts."),
+            "worse_high": statistical("%"),
+            "prompts": exact("int", doc="Held out."),
         },
         "gaps": {
             "model": exact("str"),
@@ -62,14 +66,12 @@ def commit(run: Run, prompts: int, seed: int, tau: float, delta: float) -> None:
     """Superposition of two running products by output, probes and nulls, in the models with two words."""
     for name in run.progress(("late", "early"), "models"):
         kept = read_latent(name)
-        bench = bench_of(kept, prompts, seed)
+        bench = bench_of(kept, max(prompts, LEAST), seed)
         candidates = [running_pair(bench.task, bench.words, letters_read(bench.task, t)) for t in steps_of(bench)]
         apart = torch.stack([(pair[:, 0] != pair[:, 1]) for pair in candidates]).all(dim=0)
         rng = run.rng("split", name)
         train = torch.from_numpy(rng.random(len(bench.words)) < TRAINED_SHARE)
         test = (~train & apart).numpy()
-        if test.sum() < 2:
-            raise ValueError(f"prompts: got {len(bench.words)}; expected enough for two held-out ones, such as 50.")
         pairs = {"output": output_pairs(bench.base, bench.task, bench.words, tau).numpy()}
         held: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for readout in run.progress(("probe", "shuffled", "class means", "random"), name):
@@ -84,8 +86,11 @@ def commit(run: Run, prompts: int, seed: int, tau: float, delta: float) -> None:
                 )  # fmt: skip
                 both, worse = held.get(readout, (np.zeros(99), np.zeros(99)))
                 mean = float(own[:, i].mean())
+                ends_of = wilson(float(worse[i]), int((~train).sum()))
                 run.row("steps", model=name, readout=readout, step=t, superposition=mean,
-                        low=min(float(ends.low), mean), high=max(float(ends.high), mean), held=100 * both[i], worse=100 * worse[i])  # fmt: skip
+                        low=min(float(ends.low), mean), high=max(float(ends.high), mean),
+                        held=100 * both[i], worse=100 * worse[i], worse_low=100 * ends_of[0],
+                        worse_high=100 * ends_of[1], prompts=int((~train).sum()))  # fmt: skip
             if readout == "output":
                 continue
             gap = commitment_gap(pairs["output"][test], scores[test], delta).astype(float)
@@ -114,7 +119,7 @@ def read_pairs(
                 labels = pair[:, lane]
                 if readout == "shuffled":
                     labels = labels[torch.randperm(len(labels), generator=run.generator("shuffle", name, t, lane))]
-                probe = fit_probe(features, labels, classes, train, decay=1e-2, iterations=30)
+                probe = fit_probe(features, labels, classes, train, decay=1e-2, iterations=20)
                 scores.append(probe.log_p(features).gather(1, pair[:, lane : lane + 1]))
                 right.append(probe.accuracy)
             own = (torch.cat(scores, dim=1) / tau).softmax(dim=-1)

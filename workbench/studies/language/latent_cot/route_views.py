@@ -52,7 +52,7 @@ def from_run(influences: Result | None, effect: str) -> np.ndarray | None:
 
 
 @study.view("Influence of step on step", tab="Influence", selects={"y": "step", "x": "target"},
-            equation=r"W_{t,s}^{\mathrm{direct}}: \mathrm{do}(h_t \leftarrow h'), h_r = h_r^{\mathrm{base}}, t<r<s")  # fmt: skip
+            equation=r"W_{t,s}: \mathrm{do}(h_t \leftarrow h'), h_r = h_r^{\mathrm{base}}, t<r<s")  # fmt: skip
 def influence_matrix(
     subject: Subject, bench: Bench | None, routes: Influence | None, effect: str, read: str, operation: str,
     subset: str, influences: Result | None,
@@ -85,7 +85,7 @@ def influence_matrix(
         single = own.locality > 0.95
         title = (
             f"{effect.capitalize()} effects: each step acts on the next alone, locality {own.locality:.2f}" if single
-            else f"{effect.capitalize()} effects: locality {own.locality:.2f}; equal influence gives {null.locality:.2f}"
+            else f"{effect.capitalize()} effects: locality {own.locality:.2f}; if equal {null.locality:.2f}"
         )  # fmt: skip
         if effect == "total" and not single:
             title += "; it looks like long-range jumps" if abs(own.locality - null.locality) < 0.12 else ""

@@ -13,7 +13,7 @@ import torch
 from assay.language import OPERATIONS, interchange_answers
 from workbench.studies.language.latent_cot.bench import Acted
 from workbench.studies.language.latent_cot.controls import study
-from workbench.studies.language.latent_cot.subject import Bench, Subject, shown_subset
+from workbench.studies.language.latent_cot.subject import Bench, Subject, shown_subset, wilson
 from workbench.study import Result, Stat
 from workbench.theme import Figure, axis, drawn, styled
 
@@ -24,15 +24,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Interval of a share of n prompts, 95 % (Wilson 1927)."""
-    z = 1.96
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return min(share, middle - half), max(share, middle + half)
-
-
-def nothing_live(subject: Subject, *, wide: bool = True) -> Figure:
+def nothing_live(subject: Subject) -> Figure:
     """What a view shows for a model that it cannot run at once."""
     if not subject.latents:
         said = "This model has no latents: it answers at once"
@@ -102,7 +94,8 @@ def strip(
     return drawn(
         traces, found,
         f"h′: {OPERATIONS[operation]}; {n} prompts, 95 % intervals. Below: prompt {prompt}, "
-        f"{bench.prompt_text(prompt)}, before and after at step {', '.join(map(str, acted.steps))}: {moved} of {T + 1} change.",
+        f"{bench.prompt_text(prompt)}, before and after at step {', '.join(map(str, acted.steps))}: "
+        f"{moved} of {T + 1} change.",
         xaxis=axis("Step t", tickvals=columns, ticktext=[*map(str, steps), "answer"], range=[0.4, T + 1.6]),
         yaxis=axis("Answers that flip (%)", range=[0, 105], domain=[0.36, 1]),
         yaxis2=axis("", range=[0.4, 2.6], domain=[0, 0.22], tickvals=[1, 2], ticktext=["after", "before"],
