@@ -24,5 +24,7 @@ RECIPES: dict[str, LatentRecipe] = {
     "supervised": LatentRecipe(SIX, "supervised", limit=LIMIT),
     "none": LatentRecipe(SIX, "none", limit=2 * LIMIT_OF_CONTROLS),
     "codi-short": LatentRecipe(WordTask("chain", 4), "codi", limit=2 * LIMIT),
+    "codi-three": LatentRecipe(WordTask("chain", 3), "codi", limit=2 * LIMIT),
+    "pause-three": LatentRecipe(WordTask("chain", 3), "pause", limit=LIMIT_OF_CONTROLS),
     "pause-short": LatentRecipe(WordTask("chain", 4), "pause", limit=LIMIT_OF_CONTROLS),
 }
