@@ -1,4 +1,4 @@
-"""Interventions: nothing where nothing is done, strict causality, caches equal a full pass, planted graphs recovered."""
+"""Interventions: nothing where nothing is done, strict causality, caches as full passes, planted graphs recovered."""
 
 import functools
 

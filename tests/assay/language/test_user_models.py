@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from assay.checkpoints.safetensors_writing import write_safetensors
 from assay.language import (
-    Plan,
     PlainModel,
+    Plan,
     Questions,
     WordModel,
     WordTask,
@@ -251,9 +251,9 @@ def test_bad_checkpoints_get_a_sentence(tmp_path):
         open_language(folder)
     (folder / "checkpoint_3").unlink()
     (folder / "config.json").write_text('{"n_head": 4}')
-    with pytest.raises(ValueError, match="^model: m has no weights"):
+    with pytest.raises(ValueError, match=r"^model: m has no weights"):
         open_language(folder)
     torch.save({"base_causallm.model.layers.0.x": torch.ones(2), "embedding.weight": torch.ones(2, 2)},
                folder / "checkpoint_1")  # fmt: skip
-    with pytest.raises(ValueError, match="^model: the checkpoint is of a Llama"):
+    with pytest.raises(ValueError, match=r"^model: the checkpoint is of a Llama"):
         open_language(folder)

@@ -80,7 +80,7 @@ CLAIMS = {
     "3a": {"holds": last(80, 3), "fails": last(1, 1), "inconclusive": last(5, 3)},
     "4a": {"holds": gap(0.3, 0.05), "fails": gap(0.0, 0.02), "inconclusive": gap(0.05, 0.05)},
     "4b": {"holds": routes(0.5, 0.05), "fails": routes(0.99, 0.01), "inconclusive": routes(0.9, 0.05)},
-    "4c": {"holds": routes(1.0, 0.0, 1.0), "fails": routes(0.5, 0.0, 0.5), "inconclusive": routes(1.0, 0.0, 1.0, prompts=20)},
+    "4c": {"holds": routes(1, 0, 1.0), "fails": routes(0.5, 0, 0.5), "inconclusive": routes(1, 0, 1.0, prompts=20)},
     "5": {"holds": commits(1.5, 0.2), "fails": commits(0.0, 0.05), "inconclusive": commits(0.2, 0.2)},
     "5b": {"holds": held(99), "fails": held(10), "inconclusive": held(90, 3)},
     "6": {
