@@ -280,7 +280,7 @@ class Readings:
         self.targets = targets
         self.predicted = torch.zeros(plans, batch, length, dtype=torch.long)
         self.base = torch.zeros_like(self.predicted)
-        self.log_p = torch.zeros(plans, batch)
+        self.log_p = torch.zeros(plans, batch, dtype=torch.float64)
         self.base_log_p, self.kl = torch.zeros_like(self.log_p), torch.zeros_like(self.log_p)
         self.keep = keep_logits
         self.plans = plans
@@ -292,9 +292,9 @@ class Readings:
         base, changed = scores[:, :1], scores[:, 1:]
         apart = (base.exp() * (base - changed)).sum(dim=-1).mean(dim=-1).clamp(min=0)
         at = self.targets[:, None, :, None].expand(-1, changed.shape[1], -1, 1)
-        self.kl[plans] = apart.T
-        self.log_p[plans] = changed.gather(-1, at).mean(dim=(-2, -1)).T
-        self.base_log_p[plans] = base.gather(-1, at[:, :1]).mean(dim=(-2, -1)).T.expand(len(plans), -1)
+        self.kl[plans] = apart.T.double()
+        self.log_p[plans] = changed.gather(-1, at).mean(dim=(-2, -1)).T.double()
+        self.base_log_p[plans] = base.gather(-1, at[:, :1]).mean(dim=(-2, -1)).T.double().expand(len(plans), -1)
         self.predicted[plans] = changed.argmax(dim=-1).transpose(0, 1)
         self.base[plans] = base.argmax(dim=-1).transpose(0, 1).expand(len(plans), -1, -1)
         if self.keep:

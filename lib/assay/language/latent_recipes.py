@@ -15,7 +15,7 @@ RECIPES: dict[str, LatentRecipe] = {
     "pause": LatentRecipe(SIX, "pause", limit=LIMIT_OF_CONTROLS),
     "skip": LatentRecipe(WordTask("skip", 5), limit=LIMIT),
     "late": LatentRecipe(WordTask("late", 4), limit=LIMIT),
-    "early": LatentRecipe(WordTask("early", 6), limit=LIMIT),
+    "early": LatentRecipe(WordTask("early", 4), layers=3, limit=LIMIT),
     "chain-long": LatentRecipe(EIGHT, limit=LIMIT),
     "redundant": LatentRecipe(WordTask("chain", 5, slots=2), limit=LIMIT, drop=0.5),
     "explicit": LatentRecipe(SIX, "cot", limit=LIMIT),
