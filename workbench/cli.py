@@ -373,6 +373,18 @@ def lab(
 
 
 @app.command()
+def notebook(
+    slug: Annotated[str, typer.Argument(help="Name of the study; `-` and `_` are the same.")],
+    folder: Annotated[Path, typer.Option(help="Where it goes, in a folder of its family.")] = Path("."),
+) -> None:
+    """Copy a study's marimo notebook, yours to edit; one that is there is left as it is."""
+    from workbench.notebook_copies import copy_notebook
+
+    path = copy_notebook(slug, folder)
+    print(f"marimo edit {path}")
+
+
+@app.command()
 def doctor() -> None:
     """Say what this machine has, what is missing, and how to get it."""
     from workbench.doctor import findings
