@@ -74,7 +74,7 @@ def dask_setup(worker: Worker) -> None:
 
 
 def die_with_parent(how: signal.Signals = signal.SIGKILL) -> None:
-    """Ask Linux to end this process when its parent ends; the default does, also while a kernel holds the interpreter."""
+    """Ask Linux to end this process when its parent ends; the default does so while a kernel holds the interpreter."""
     if sys.platform == "linux":
         import ctypes
 
