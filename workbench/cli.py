@@ -373,6 +373,19 @@ def lab(
 
 
 @app.command()
+def new(
+    slug: Annotated[str, typer.Argument(help="Name of the new study, such as my-paper.")],
+    family: Annotated[str, typer.Option(help="Folder of its kind, such as dynamics.")],
+) -> None:
+    """Write the files of a new study in a clone of the project; they fail until they are filled."""
+    from workbench.new_study import new_study
+
+    for path in new_study(slug, family):
+        print(path)
+    print(f"Next: CONTRIBUTING.md, then python -m pytest tests/workbench/test_conformance.py -k {slug}")
+
+
+@app.command()
 def notebook(
     slug: Annotated[str, typer.Argument(help="Name of the study; `-` and `_` are the same.")],
     folder: Annotated[Path, typer.Option(help="Where it goes, in a folder of its family.")] = Path("."),

@@ -122,8 +122,8 @@ def told(function: Callable[..., Any], study: Study, first: str, own: tuple[str,
         if control.name in own:
             continue
         found.append(inspect.Parameter(control.name, inspect.Parameter.KEYWORD_ONLY, default=control.default))
-        symbol = f" {control.symbol}" if control.symbol else ""
-        lines.append(f"    {control.name}:{symbol} {bounds(control)}. {control.doc}")
+        symbol = f" ({control.symbol})" if control.symbol else ""
+        lines.append(f"    {control.name}{symbol}: {bounds(control)}. {control.doc}")
     for alias in study.aliases.values():
         found.append(inspect.Parameter(alias.name, inspect.Parameter.KEYWORD_ONLY, default=None))
         lines.append(f"    {alias.name}: {alias.unit}, sets {alias.control}. {alias.doc}")

@@ -28,7 +28,7 @@ def test_signatures_name_controls_with_their_defaults(kitchen):
         found = inspect.signature(function).parameters
         assert found["amplitude"].default == 1.0 and found["amplitude"].kind is inspect.Parameter.KEYWORD_ONLY
         assert "slug" not in found and found["period"].default is None
-        assert "amplitude: a number from 0 to 4 V." in function.__doc__
+        assert "amplitude (a): a number from 0 to 4 V. " in function.__doc__
     assert next(iter(inspect.signature(study.run).parameters)) == "experiment"
 
 
