@@ -3,8 +3,8 @@
 Each case is every zeroing, mean and swap of each step read at the answer, and total and direct influence of swaps: what
 a study of a model asks for. `forked` is ours: prompts are read once, all interventions are forks of one cache. `hooked`
 is a loop of full forward passes of the same decoder with a hook on its embedding, T + 1 passes an intervention, all
-prompts in a batch; `short` prompts are words of permutations on a model that comes along, `long` ones 96 tokens on one of
-its shape, untrained. Outputs are compared first, in float64, where nothing but an error can tell them apart, and in float32.
+prompts in a batch. `short` prompts are words of permutations on a model that comes along, `long` ones 96 tokens on one
+of its shape, untrained. Outputs are compared first, in float64, where nothing but an error can tell them apart, and in float32.
 """
 
 import sys
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import torch
 
-THREADS = 2
+THREADS = 1
 AGREE = 1e-5  # largest difference of probabilities in float64; float32 alone makes some 1e-5
 
 
@@ -96,8 +96,8 @@ def cases() -> tuple[dict[str, Callable[[], object]], str]:
         ready[f"forked {name}"] = ours
         ready[f"hooked {name}"] = lambda m=model, x=laid.prompt, b=base, p=plans: hooked(m.decoder.decoder, x, b, p)
         counts.append(
-            f"{name}: {len(plans)} interventions on {len(laid)} prompts, {model.latents} latents, probabilities apart by "
-            f"{apart[0]:.0e} in float64 and {apart[1]:.0e} in float32"
+            f"{name}: {len(plans)} interventions on {len(laid)} prompts, {model.latents} latents, probabilities apart "
+            f"by {apart[0]:.0e} in float64 and {apart[1]:.0e} in float32"
         )
     return ready, "; ".join(counts)
 

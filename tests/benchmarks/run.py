@@ -273,9 +273,9 @@ def interventions() -> str:
     least, versions = measured("interventions.py", INTERVENTIONS, turns)
     heading = [
         "# Interventions on latents", "",
-        "`make bench` writes this: every zeroing, mean and swap of each latent read at the answer, and total and direct "
-        "influence of swaps, as forks of one cache, reading the prompts included; beside a loop of full forward passes of "
-        f"the same decoder with a hook on its embedding, all prompts in a batch. 2 threads, least of {turns} turns.",
+        "`make bench` writes this: every zeroing, mean and swap of each latent read at the answer, and total and "
+        "direct influence of swaps, as forks of one cache, reading the prompts included; beside a loop of full passes "
+        f"of the same decoder with a hook on its embedding, all prompts in a batch. 1 thread, least of {turns} turns.",
     ]  # fmt: skip
     return table(heading, INTERVENTIONS, least, versions)
 

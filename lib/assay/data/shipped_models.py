@@ -25,8 +25,9 @@ LATENT_LINES = {
     "supervised": "Latents that were trained to name their step.",
     "pause": "A constant token in every slot.",
     "none": "The answer at once, without steps.",
-    "codi-short": "CODI on words of four permutations, two latents.",
-    "pause-short": "Pause tokens on words of four permutations.",
+    "codi-three": "CODI, learned: words of three permutations, one latent.",
+    "pause-three": "Pause tokens on words of three permutations: not learned.",
+    "codi-short": "CODI on words of four permutations, two latents: not learned, 10 % right.",
 }
 COMES_ALONG = {
     **{f"latent-{name}": LATENT / f"{name}.safetensors" for name in LATENT_LINES},

@@ -26,5 +26,4 @@ RECIPES: dict[str, LatentRecipe] = {
     "codi-short": LatentRecipe(WordTask("chain", 4), "codi", limit=2 * LIMIT),
     "codi-three": LatentRecipe(WordTask("chain", 3), "codi", limit=2 * LIMIT),
     "pause-three": LatentRecipe(WordTask("chain", 3), "pause", limit=LIMIT_OF_CONTROLS),
-    "pause-short": LatentRecipe(WordTask("chain", 4), "pause", limit=LIMIT_OF_CONTROLS),
 }

@@ -41,10 +41,10 @@ def sufficiency(subject: Subject, bench: Bench | None, answers: Result | None) -
     accuracy = right.mean(axis=0)
     guess = 1 - (1 - chance) ** np.arange(1, len(k) + 1)
     order = np.lexsort((right.sum(axis=1), np.where(right.any(axis=1), right.argmax(axis=1), 99)))[:200]
-    gains = np.diff(solved)
+    gains = np.diff(accuracy)
     last = int(np.argmax(gains)) + 1 if len(gains) else 0
     title = (
-        f"The answer comes with latent {k[last]}: S from {100 * solved[last - 1]:.0f} to {100 * solved[last]:.0f} %"
+        f"The answer comes with latent {k[last]}: {100 * accuracy[last - 1]:.0f} to {100 * accuracy[last]:.0f} % right"
         if len(gains) and gains.max() > 0.2
         else f"No latent brings the answer: {100 * accuracy[-1]:.0f} % are right at the end"
     )
@@ -102,12 +102,19 @@ def commitment(commit: Result | None, delta: float) -> Figure:
                                  name=words, legendgroup=name, showlegend=number == 0,
                                  xaxis=f"x{place}", yaxis=f"y{place}",
                                  hovertemplate=f"step %{{x}}: %{{y:.2f}}<extra>{words}</extra>"))  # fmt: skip
-    gaps = commit["gaps"].set_index(["model", "readout"])
-    probe = gaps.loc[("early", "probe")]
-    null = gaps.loc[("early", "random")]
+    gaps = {(row["model"], row["readout"]): row["gap"] for _, row in commit["gaps"].iterrows()}
+    probe, null = gaps.get(("early", "probe")), gaps.get(("early", "random"))
+    last = rows[(rows["model"] == "late") & (rows["readout"] == "probe")]
+    title = (
+        f"Selector first: the probe decides {probe:+.1f} steps after the output, random directions {null:+.1f}"
+        if probe is not None and null is not None
+        else f"Selector last: the probe reads both words to the end, {last['superposition'].iloc[-1]:.2f}"
+        if len(last)
+        else "The output alone, so far"
+    )
     return drawn(
         traces,
-        f"Selector first: the probe decides {probe['gap']:+.1f} steps after the output, random {null['gap']:+.1f}",
+        title,
         f"Left: selector after the latents, both words are needed. Right: selector first. δ = {delta:.2g}; a score of "
         "0.5 is also what a read-out gives that sees nothing.",
         xaxis=axis("Step t, selector last", domain=[0, 0.46], dtick=1),

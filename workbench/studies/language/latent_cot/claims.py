@@ -115,8 +115,10 @@ def recovered(influences: Result) -> Evidence | NeedsScale:
     "5", "The representation commits later than the output",
     expects=Above(0.2, "decision of a probe minus decision of the output, selector first", unit="steps", at_least=20),
 )  # fmt: skip
-def commits_later(commit: Result) -> Evidence:
+def commits_later(commit: Result) -> Evidence | NeedsScale:
     rows = commit["gaps"].set_index(["model", "readout"])
+    if "early" not in rows.index.get_level_values("model"):
+        return NeedsScale("No model with the selector first comes along.")
     row, null = rows.loc[("early", "probe")], rows.loc[("early", "random")]
     note = f"Random directions show a gap of {null['gap']:+.1f} steps, by their scale alone."
     return Evidence(float(row["gap"]), between(row, "gap"), "prompts", int(row["prompts"]), note)
@@ -129,8 +131,9 @@ def commits_later(commit: Result) -> Evidence:
 def both_held(commit: Result) -> Evidence:
     rows = commit["steps"]
     own = rows[rows["readout"] == "probe"]
-    late, early = (own[own["model"] == m].sort_values("step").iloc[-1] for m in ("late", "early"))
-    note = f"Selector first: {early['worse']:.0f} %."
+    ends_at = {str(model): group.sort_values("step").iloc[-1] for model, group in own.groupby("model")}
+    late = ends_at["late"]
+    note = f"Selector first: {ends_at['early']['worse']:.0f} %." if "early" in ends_at else ""
     ends = between(late, "worse", "worse_low", "worse_high")
     return Evidence(float(late["worse"]), ends, "prompts", int(late["prompts"]), note)
 

@@ -9,7 +9,7 @@ __all__ = ["LIVE", "MODELS", "live_operations", "study"]
 
 MODELS = (
     "chain", "skip", "late", "early", "redundant", "chain-long", "chain-1", "chain-2", "explicit", "supervised",
-    "pause", "none", "codi-short", "pause-short",
+    "pause", "none", "codi-three", "pause-three", "codi-short",
 )  # fmt: skip
 LIVE = 40  # prompts behind what is drawn at once
 live_operations = {name: words for name, words in OPERATIONS.items() if name != "optimal"}

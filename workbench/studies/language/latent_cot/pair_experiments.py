@@ -17,6 +17,7 @@ from assay.language import (
     commitment_gap,
     cosine_scores,
     fit_probe,
+    kept_latents,
     letters_read,
     output_pairs,
     read_latent,
@@ -30,7 +31,7 @@ from workbench.studies.language.latent_cot.controls import study
 from workbench.studies.language.latent_cot.subject import Bench, bench_of, wilson
 from workbench.study import Run, exact, note, statistical, timing
 
-LEAST = 1000  # prompts: a probe of 24 classes on fewer says more of itself than of the latents
+LEAST = 700  # prompts: a probe of 24 classes on fewer says more of itself than of the latents
 WINDOW = 2  # latents that a read-out of the representation sees: one of each word
 TRAINED_SHARE = 0.7
 
@@ -64,7 +65,7 @@ TRAINED_SHARE = 0.7
 )
 def commit(run: Run, prompts: int, seed: int, tau: float, delta: float) -> None:
     """Superposition of two running products by output, probes and nulls, in the models with two words."""
-    for name in run.progress(("late", "early"), "models"):
+    for name in run.progress([name for name in ("late", "early") if name in kept_latents()], "models"):
         kept = read_latent(name)
         bench = bench_of(kept, max(prompts, LEAST), seed)
         candidates = [running_pair(bench.task, bench.words, letters_read(bench.task, t)) for t in steps_of(bench)]
