@@ -4,7 +4,7 @@ Each case is every zeroing, mean and swap of each step read at the answer, and t
 a study of a model asks for. `forked` is ours: prompts are read once, all interventions are forks of one cache. `hooked`
 is a loop of full forward passes of the same decoder with a hook on its embedding, T + 1 passes an intervention, all
 prompts in a batch. `short` prompts are words of permutations on a model that comes along, `long` ones 96 tokens on one
-of its shape, untrained. Outputs are compared first, in float64, where nothing but an error can tell them apart, and in float32.
+of its shape, untrained. Outputs are compared first, in float64, where only an error tells them apart, and in float32.
 """
 
 import sys

@@ -74,7 +74,7 @@ class Influence:
 
     Attributes:
         edges: E pairs (t, s), 1 ≤ t < s ≤ T, and (t, T + 1) for the answer.
-        values: (E, n) KL(base ‖ intervened), nats, prompt by prompt.
+        values: (E, n) KL(base ‖ intervened) in nats, or flips in per cent, prompt by prompt.
         effect: `total` or `direct`.
         latents: T.
     """
@@ -103,8 +103,9 @@ def edges_of(latents: int) -> tuple[tuple[int, int], ...]:
 
 
 def influence(
-    base: Rollout, operation: Operation, *, effect: str = "total", read: str = "lens", progress: Progress | None = None
-) -> Influence:
+    base: Rollout, operation: Operation, *, effect: str = "total", read: str = "lens", metric: str = "kl",
+    progress: Progress | None = None,
+) -> Influence:  # fmt: skip
     """W: act on step t, read step s; or the answer, as node T + 1.
 
     Args:
@@ -115,11 +116,14 @@ def influence(
         read: how step s is read. `lens`: what h_s itself says when it is unembedded. `decode`: as the paper,
             thinking is ended right after slot s and the answer read. `next`: what is predicted after slot s where it
             stands. The answer is always read after all slots, thinking ended.
+        metric: `kl`, or `flip`: 100 where the likeliest token changes, so that means are per cent.
         progress: wraps the work.
 
     Raises:
-        ValueError: an unknown effect or way to read.
+        ValueError: an unknown effect, way to read, or metric.
     """
+    if metric not in ("kl", "flip"):
+        raise ValueError(f"metric: got {metric!r}; expected kl or flip.")
     if read not in READS:
         raise ValueError(f"read: got {read!r}; expected one of {', '.join(READS)}.")
     if effect not in ("total", "direct"):
@@ -132,7 +136,8 @@ def influence(
         where = total if s > total else s - 1 if read == "lens" else s
         plans.append(Plan({t: operation}, where, hold=between - {where + 1}, end=read == "decode"))
     outcome = intervene(base, plans, progress=progress)
-    return Influence(edges, outcome.kl.double().numpy(), effect, total)
+    values = outcome.kl if metric == "kl" else 100 * outcome.flipped.double()
+    return Influence(edges, values.numpy(), effect, total)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 study.order(
-    "strip", "influence_matrix", "graph", "replay", "swap_bench", "sufficiency", "commitment", "trajectories",
+    "strip", "influence_matrix", "scores", "graph", "replay", "swap_bench", "sufficiency", "commitment", "trajectories",
     "numbers", "stages",
 )  # fmt: skip
 

@@ -99,11 +99,11 @@ def acted(
 @study.prepared
 def routes(
     bench: Bench | None, operation: str, effect: str, read: str, scale: float, strength: float, rank: int,
-    donor_rule: str, prompt: int, donor: int, seed: int,
+    donor_rule: str, prompt: int, donor: int, metric: str, seed: int,
 ) -> Influence | None:  # fmt: skip
     """Which step acts on which, for the chosen intervention and effect."""
     if bench is None:
         return None
     donors = donors_of(bench, donor_rule, seed, prompt, donor)
     made = make_operations(bench, donors, scale=scale, strength=strength, rank=rank, seed=seed)[operation]
-    return influence(bench.base, made, effect=effect, read=read)
+    return influence(bench.base, made, effect=effect, read=read, metric=metric)

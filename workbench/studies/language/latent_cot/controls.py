@@ -16,7 +16,7 @@ live_operations = {name: words for name, words in OPERATIONS.items() if name != 
 EFFECTS = {"total": "Total: all later steps computed anew", "direct": "Direct: steps in between held"}
 READS = {"lens": "The step itself, unembedded", "decode": "The answer, thinking ended there", "next": "What comes next"}
 DONORS = {"random": "Any prompt", "same": "Same answer", "different": "Other answer", "pick": "The one I pick"}
-METRICS = {"kl": "KL of answers", "flip": "Answers that flip", "log_p": "Log probability lost"}
+METRICS = {"kl": "KL", "flip": "Share that flips"}
 
 study = Study(
     "latent-cot",

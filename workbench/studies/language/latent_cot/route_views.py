@@ -55,52 +55,71 @@ def from_run(influences: Result | None, effect: str) -> np.ndarray | None:
             equation=r"W_{t,s}: \mathrm{do}(h_t \leftarrow h'), h_r = h_r^{\mathrm{base}}, t<r<s")  # fmt: skip
 def influence_matrix(
     subject: Subject, bench: Bench | None, routes: Influence | None, effect: str, read: str, operation: str,
-    subset: str, influences: Result | None,
+    subset: str, metric: str, influences: Result | None,
 ) -> Figure:  # fmt: skip
-    """How much acting on step t moves what step s says; scores of structure beside those of equal influence."""
+    """How much acting on step t moves what step s says, by total effects or direct ones."""
     W = matrix_of(routes, bench, subset) if routes is not None and bench is not None else from_run(influences, effect)
     if W is None:
         return nothing_live(subject)
     T = len(W)
     size = float(np.nan_to_num(W).max())
+    unit = "%" if metric == "flip" else "nats"
     columns = [*map(str, range(2, T + 1)), "answer"]
     trace: dict[str, Any] = {
         "type": "heatmap", "x": list(range(2, T + 2)), "y": list(range(1, T + 1)), "z": nulls(W[:, 1:]),
         "zmin": 0, "zmax": max(size, 1e-3), "xgap": 2, "ygap": 2,
-        "colorbar": {"title": {"text": "KL (nats)", "side": "right"}, "thickness": 10, "x": 0.56, "xanchor": "left"},
-        "hovertemplate": "act on %{y}, read %{x}: %{z:.3f} nats<extra></extra>",
+        "colorbar": {"title": {"text": f"Flips ({unit})" if metric == "flip" else "KL (nats)", "side": "right"},
+                     "thickness": 10},
+        "hovertemplate": "act on %{y}, read %{x}: %{z:.3f} " + unit + "<extra></extra>",
     }  # fmt: skip
-    traces: list[dict[str, Any]] = [trace]
-    if T >= 2 and size > 1e-6:
-        own, null = structure(W), uniform_structure(T)
-        labels = list(SCORES.values())
-        traces += [
-            styled("yours_bars", type="bar", orientation="h", y=labels, x=[getattr(own, k) for k in SCORES],
-                   name="measured", xaxis="x2", yaxis="y2", hovertemplate="%{y}: %{x:.2f}<extra>measured</extra>"),
-            styled("reference", type="scatter", mode="markers", y=labels, x=[getattr(null, k) for k in SCORES],
-                   name="equal influence everywhere", xaxis="x2", yaxis="y2",
-                   marker={"symbol": "line-ns-open", "size": 16},
-                   hovertemplate="%{y}: %{x:.2f}<extra>equal influence</extra>"),
-        ]  # fmt: skip
-        single = own.locality > 0.95
-        title = (
-            f"{effect.capitalize()} effects: each step acts on the next alone, locality {own.locality:.2f}" if single
-            else f"{effect.capitalize()} effects: locality {own.locality:.2f}; if equal {null.locality:.2f}"
-        )  # fmt: skip
-        if effect == "total" and not single:
-            title += "; it looks like long-range jumps" if abs(own.locality - null.locality) < 0.12 else ""
+    if size <= 1e-6:
+        title = "Nothing acts on anything"
+    elif T < 2:
+        title = f"One step acts on the answer by {size:.2f} {unit}"
     else:
-        title = "Nothing acts on anything" if size <= 1e-6 else f"One step acts on the answer by {size:.2f} nats"
-    said = (
-        f"h′: {OPERATIONS[operation]}; {READ_WORDS[read]}. Effect switches total and direct; click a cell to replay it."
-    )
+        own, null = structure(W), uniform_structure(T)
+        if own.locality > 0.95:
+            title = f"{effect.capitalize()} effects: each step acts on the next alone, locality {own.locality:.2f}"
+        else:
+            title = f"{effect.capitalize()} effects: locality {own.locality:.2f}, if all equal {null.locality:.2f}"
+            alike = abs(own.locality - null.locality) < 0.12
+            title += "; it looks like long-range jumps" if effect == "total" and alike else ""
     return drawn(
-        traces, title, said,
-        xaxis=axis("Step s that is read", domain=[0, 0.54], tickvals=list(range(2, T + 2)), ticktext=columns),
-        yaxis=axis("Step t that is acted on", autorange="reversed", dtick=1),
-        xaxis2=axis("Score", domain=[0.8, 1], anchor="y2", rangemode="tozero"),
-        yaxis2=axis("", anchor="x2", type="category", automargin=True),
-        legend={"orientation": "h", "y": 1.08, "x": 1, "xanchor": "right"}, margin={"r": 20},
+        [trace], title,
+        f"h′: {OPERATIONS[operation]}; {READ_WORDS[read]}. Effect switches total and direct; click a cell to see it.",
+        xaxis=axis("Step s that is read", tickvals=list(range(2, T + 2)), ticktext=columns),
+        yaxis=axis("Step t that is acted on", autorange="reversed", dtick=1), margin={"r": 20},
+    )  # fmt: skip
+
+
+@study.view("Scores of structure", tab="Scores")
+def scores(
+    subject: Subject, bench: Bench | None, routes: Influence | None, effect: str, subset: str, influences: Result | None
+) -> Figure:
+    """Locality, span, and what leaves the first step and enters the last, beside those of equal influence everywhere."""
+    W = matrix_of(routes, bench, subset) if routes is not None and bench is not None else from_run(influences, effect)
+    if W is None:
+        return nothing_live(subject)
+    if len(W) < 2 or np.nan_to_num(W[:, : len(W)]).max() <= 1e-6:
+        return drawn(
+            [], "There is no influence between steps to score", f"{effect.capitalize()} effects.",
+            xaxis=axis("Score", range=[0, 1]), yaxis=axis(""),
+        )  # fmt: skip
+    own, null = structure(W), uniform_structure(len(W))
+    labels = list(SCORES.values())
+    return drawn(
+        [
+            styled("yours_bars", type="bar", orientation="h", y=labels, x=[getattr(own, k) for k in SCORES],
+                   name="measured", hovertemplate="%{y}: %{x:.2f}<extra>measured</extra>"),
+            styled("reference", type="scatter", mode="markers", y=labels, x=[getattr(null, k) for k in SCORES],
+                   name="equal influence everywhere", marker={"symbol": "line-ns-open", "size": 18},
+                   hovertemplate="%{y}: %{x:.2f}<extra>equal influence</extra>"),
+        ],
+        f"Locality {own.locality:.2f}, span {own.span:.2f} steps; equal influence gives {null.locality:.2f} and "
+        f"{null.span:.2f}",
+        f"{effect.capitalize()} effects between the {len(W)} steps; a chain has 1 and 1.",
+        xaxis=axis("Score (shares; span in steps)", rangemode="tozero"),
+        yaxis=axis("", type="category", automargin=True),
     )  # fmt: skip
 
 

@@ -58,9 +58,15 @@ def strip(
     names = bench.task.token_names()
     columns = [*steps, T + 1]
     chosen = [t in acted.steps for t in columns]
-    texts, tops = [], []
+    texts: list[str] = []
+    tops: list[str] = []
+    number = min(prompt, len(bench.words) - 1)
     for t, old, new in zip(columns, before, after, strict=True):
-        texts.append(f"<b>{names[new]}</b>" if new != old else names[new])
+        if t in acted.steps:  # what is put in, where it stands for a value
+            put = names[int(bench.labels[int(acted.donors[number]), t - 1])] if operation in SENDS else ""
+            texts.append(f"<b>h′ {put}</b>")
+        else:
+            texts.append(f"<b>{names[new]}</b>" if new != old else names[new])
         tops.append(top_words(bench, prompt, t, T))
     traces: list[dict[str, Any]] = [
         styled("yours_bars", type="bar", x=steps, y=100 * flips[:-1], name="answers that flip",
@@ -90,12 +96,13 @@ def strip(
     )  # fmt: skip
     if len(acted.steps) > 1:
         found += f"; {percent(flips[-1])} with {len(acted.steps)} steps at once"
-    moved = int((before != after).sum())
+    later = [t for t in columns if t > min(acted.steps) and t not in acted.steps]
+    moved = sum(int(before[t - 1] != after[t - 1]) for t in later)
     return drawn(
         traces, found,
         f"h′: {OPERATIONS[operation]}; {n} prompts, 95 % intervals. Below: prompt {prompt}, "
         f"{bench.prompt_text(prompt)}, before and after at step {', '.join(map(str, acted.steps))}: "
-        f"{moved} of {T + 1} change.",
+        f"{moved} of the {len(later)} after it change.",
         xaxis=axis("Step t", tickvals=columns, ticktext=[*map(str, steps), "answer"], range=[0.4, T + 1.6]),
         yaxis=axis("Answers that flip (%)", range=[0, 105], domain=[0.36, 1]),
         yaxis2=axis("", range=[0.4, 2.6], domain=[0, 0.22], tickvals=[1, 2], ticktext=["after", "before"],
