@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anywidget
 import ipywidgets as w
+import numpy as np
 import plotly.graph_objects as go
 import traitlets
 from IPython.display import display
@@ -390,7 +391,7 @@ class JobBar:
 
 def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
     """Make a figure widget show another figure: traces move in place where there are as many of the same type."""
-    traces, layout = [dict(trace) for trace in content["data"]], dict(content.get("layout") or {})
+    traces, layout = [gaps_as_null(trace) for trace in content["data"]], dict(content.get("layout") or {})
     gone = [key for key in figure.layout if key not in layout and key not in ("height", "autosize", "template")]
     layout.setdefault("height", 420)
     same = [trace.type for trace in figure.data] == [trace.get("type", "scatter") for trace in traces]
@@ -403,6 +404,17 @@ def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
     if not same:
         figure.data = ()
         figure.add_traces(traces)
+
+
+def gaps_as_null(value: Any) -> Any:
+    """Data in which what is not finite is null, where a figure widget would send it as JSON, which makes it a text."""
+    if isinstance(value, Mapping):
+        return {name: gaps_as_null(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim > 1 and not np.isfinite(value).all():
+        return np.where(np.isfinite(value), value.astype(object), None).tolist()
+    if isinstance(value, (list, tuple)):
+        return [gaps_as_null(part) for part in value]
+    return None if isinstance(value, (float, np.floating)) and not np.isfinite(value) else value
 
 
 def progress_bar() -> Callable[[str, float, str], None]:
