@@ -26,7 +26,7 @@ from workbench.batch import Outcome, outcome_of
 from workbench.controls import ControlError
 from workbench.faces import markup
 from workbench.faces.jupyter_controls import AliasHandle, ControlHandle
-from workbench.faces.jupyter_output import HIDE_SAVED, LIVE, SavedFigure, front_end
+from workbench.faces.jupyter_output import HIDE_SAVED, LIVE, LiveFigure, SavedFigure, front_end
 from workbench.latest import Latest
 from workbench.registry import registry
 from workbench.session import Change, Session
@@ -89,7 +89,7 @@ class Explorer(w.VBox):
         self._heading = w.HTML(layout=wide())
         self._save = w.HTML(layout=wide())
         self._text = w.HTML(layout=wide())
-        self.live = go.FigureWidget(layout={"height": 420, "autosize": True})
+        self.live = LiveFigure(layout={"height": 420, "autosize": True})
         self._holder = w.VBox([self.live], layout=wide())
         self._views = w.Dropdown(
             options=[(view.title, name) for name, view in study.views.items()], layout=w.Layout(width="100%")

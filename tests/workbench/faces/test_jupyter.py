@@ -214,3 +214,11 @@ def test_gaps_travel_as_gaps_wherever_they_stand():
     sent = figure.to_dict()["data"]
     assert [list(row) for row in sent[0]["z"]] == [[1.0, None], [None, 4.0]] and sent[0]["customdata"][0][0] is None
     assert list(sent[1]["x"]) == [1.0, None] and np.isnan(drawn(sent[1]["y"])[1])
+
+
+def test_a_page_that_is_loaded_again_is_told_what_is_shown(explorer):
+    explorer.handles["amplitude"]._field.value = "2"
+    assert explorer.settle()
+    state = explorer.live.get_state()
+    assert max(drawn(state["_widget_data"][0]["y"])) == pytest.approx(2.0, rel=1e-3)
+    assert "Voltage" in state["_widget_layout"]["yaxis"]["title"]["text"]
