@@ -303,7 +303,7 @@ class Explorer(w.VBox):
         )
 
     def _repr_mimebundle_(self, **how: Any) -> dict[str, Any]:
-        return {**super()._repr_mimebundle_(**how), "text/plain": repr(self)}
+        return {**(super()._repr_mimebundle_(**how) or {}), "text/plain": repr(self)}
 
     def _ipython_display_(self) -> None:
         if not front_end():
@@ -394,11 +394,12 @@ def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
     traces, layout = [gaps_as_null(trace) for trace in content["data"]], dict(content.get("layout") or {})
     gone = [key for key in figure.layout if key not in layout and key not in ("height", "autosize", "template")]
     layout.setdefault("height", 420)
-    same = [trace.type for trace in figure.data] == [trace.get("type", "scatter") for trace in traces]
+    there: Any = figure.data
+    same = [trace.type for trace in there] == [trace.get("type", "scatter") for trace in traces]
     with figure.batch_update():
         figure.update_layout({**dict.fromkeys(gone), **layout}, overwrite=True)
         if same:
-            for old, new in zip(figure.data, traces, strict=True):
+            for old, new in zip(there, traces, strict=True):
                 missing = [key for key in old if key not in new and key not in ("type", "uid")]
                 old.update({**dict.fromkeys(missing), **new}, overwrite=True)
     if not same:
@@ -411,7 +412,9 @@ def gaps_as_null(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: gaps_as_null(part) for name, part in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim > 1 and not np.isfinite(value).all():
-        return np.where(np.isfinite(value), value.astype(object), None).tolist()
+        gaps = value.astype(object)
+        gaps[~np.isfinite(value)] = None
+        return gaps.tolist()
     if isinstance(value, (list, tuple)):
         return [gaps_as_null(part) for part in value]
     return None if isinstance(value, (float, np.floating)) and not np.isfinite(value) else value
