@@ -35,6 +35,17 @@ def test_every_study_has_a_notebook(slug):
             compile(text, name, "exec")
 
 
+def test_without_a_study_all_are_listed(tmp_path):
+    path = welcome(tmp_path)
+    assert path.name == "welcome.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert all(f"| `{slug}` |" in notebook.cells[0].source for slug in registry().places)
+    done = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert "<table" in done.cells[1].outputs[0]["data"]["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in done.cells[3].outputs[0]["data"]
+
+
 def test_a_notebook_that_is_there_is_left_as_it_is(kitchen, tmp_path):
     path = welcome(tmp_path, "kitchen-sink")
     path.write_text("mine")
