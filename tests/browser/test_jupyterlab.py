@@ -98,6 +98,7 @@ def test_a_saved_notebook_shows_its_figure_with_its_kernel_and_without(lab, tab,
     assert tab.locator(".assay-live").count() == 0
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_restarted_in_the_middle_of_a_job_starts_anew(lab, tab):
     opened(tab, lab)
     cell = tab.locator(".jp-CodeCell .cm-content").first

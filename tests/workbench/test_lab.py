@@ -11,6 +11,7 @@ from workbench.lab import settings, start, story, welcome
 from workbench.registry import UnknownStudy, registry
 
 
+@pytest.mark.slow  # the list of all studies is run below, and this one in a browser
 def test_the_notebook_is_valid_and_its_cells_run(kitchen, tmp_path):
     path = welcome(tmp_path / "new" / "folder", "kitchen-sink")
     notebook = nbformat.read(path, as_version=4)
