@@ -29,17 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from workbench.claims import (
-    Above,
-    Below,
-    Claim,
-    Evidence,
-    Expectation,
-    Judgement,
-    NeedsScale,
-    Verdict,
-    Within,
-)
+from workbench.claims import Above, Below, Claim, Evidence, Expectation, Judgement, NeedsScale, Verdict, Within
 from workbench.controls import (
     Alias,
     Checkpoint,
@@ -53,7 +43,7 @@ from workbench.controls import (
     Matrix,
     Number,
     Text,
-)
+)  # fmt: skip
 from workbench.identity import content_hash
 from workbench.results import Column, Result, Table, exact, note, numeric, statistical, timing
 from workbench.run_protocol import Cancelled, Run
@@ -215,6 +205,7 @@ class Study:
         self.claims: dict[str, Claim] = {}
         self.effort: dict[str, dict[str, Any]] = {preset: {} for preset in PRESETS}
         self.pictured: Callable[..., str] | None = None
+        self._ordered = False
         self._known: dict[tuple[str, str], Any] = {}  # what follows from the names; until another is added
         repeats = {"group": "Repeats", "rare": True}
         self._add(
@@ -315,7 +306,7 @@ class Study:
     def view(
         self, title: str, *, tab: str = "", equation: str = "", selects: Mapping[str, str] | None = None
     ) -> Callable[[Function], Function]:
-        """Something to see. The first view of a study is its hero."""
+        """Something to see. The first view of a study is its hero; `order` says which, where modules share views."""
 
         def add(function: Function) -> Function:
             name = function.__name__
@@ -327,6 +318,13 @@ class Study:
             return function
 
         return add
+
+    def order(self, *views: str) -> None:
+        """List the views in this order, the hero first: imports stand in the linter's order, not in the story's."""
+        if sorted(views) != sorted(self.views):
+            raise StudyError(f"{self.slug}: its views are {', '.join(self.views)}; the order has {', '.join(views)}.")
+        self.views = {name: self.views[name] for name in views}
+        self._ordered = True
 
     def experiment(
         self, title: str, *, tables: Mapping[str, Mapping[str, Column]], cost: Mapping[str, float] | None = None
@@ -447,6 +445,8 @@ class Study:
         for experiment in self.experiments.values():
             if "run" not in experiment.needs:
                 raise StudyError(f"{self.slug}: the experiment {experiment.name} does not ask for `run`.")
+        if len({view.function.__module__ for view in self.views.values()}) > 1 and not self._ordered:
+            raise StudyError(f"{self.slug}: views come from several modules; `study.order(…)` lists them, hero first.")
         for view in self.views.values():
             for control in view.selects.values():
                 if control not in self.controls and control not in self.aliases:

@@ -100,9 +100,22 @@ def circle_through_choices(study):
         return [part]
 
 
+def two_modules(study):
+    def one():
+        return "x"
+
+    def two():
+        return "y"
+
+    two.__module__ = "elsewhere"
+    study.view("One")(one)
+    study.view("Two")(two)
+
+
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
+        (two_modules, "views come from several modules"),
         (unknown, "asks for 'gamma', which is not in the study"),
         (circle, "which is a circle"),
         (asks_for_view, "asks for 'one'"),
@@ -118,6 +131,16 @@ def test_names_that_do_not_fit_are_refused(build, sentence):
     build(study)
     with pytest.raises(StudyError, match=sentence):
         study.check()
+
+
+def test_views_stand_in_the_order_given():
+    study = new()
+    two_modules(study)
+    with pytest.raises(StudyError, match="its views are one, two; the order has two"):
+        study.order("two")
+    study.order("two", "one")
+    study.check()
+    assert list(study.views) == ["two", "one"]
 
 
 def test_a_name_is_taken_once():

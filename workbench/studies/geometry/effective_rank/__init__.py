@@ -4,3 +4,9 @@ from workbench.studies.geometry.effective_rank import claims, experiments, model
 from workbench.studies.geometry.effective_rank.controls import study
 
 __all__ = ["claims", "experiments", "model_views", "own_runs", "study", "suite_views"]
+
+study.order(
+    "gauge_spectrum", "unmoved", "text", "hand_spectrum", "hand_metrics", "gauge_table", "numbers", "sees",
+    "layers", "cloud", "residuals", "factors", "agreement", "training", "statistics", "intervened", "checked",
+    "validation", "own_residuals",
+)  # fmt: skip
