@@ -6,14 +6,17 @@ from assay.kernels._tree_solve import gpu
 
 for architecture in (80, 90):
     for real in ("fp32", "fp64"):
-        values = {name: f"*{real}" for name in ("a", "b", "d", "rhs", "pivot", "x", "left_d", "left_x")}
+        values = dict.fromkeys(("a", "b", "d", "rhs", "pivot", "x", "left_d", "left_x"), f"*{real}")
         places = dict.fromkeys(("parent", "order", "start", "child", "sibling"), "*i64")
         sizes = dict.fromkeys(("n", "cells", "rounds", "widest"), "i32")
         everything = values | places | sizes
         for own in (False, True):
             names = ("a", "b", "d", "rhs", "parent", "order", "pivot", "x", "n", "cells")
             constants = {"A_OWN": own, "B_OWN": own, "D_OWN": True, "BLOCK": gpu.CELLS}
-            assert spills(gpu.cells_kernel, {k: everything[k] for k in names}, constants, architecture) == 0, (real, own)
+            assert spills(gpu.cells_kernel, {k: everything[k] for k in names}, constants, architecture) == 0, (
+                real,
+                own,
+            )
         for atomic in (False, True):
             names = (
                 "a", "b", "d", "rhs", "parent", "order", "start", "child", "sibling", "pivot", "x", "left_d", "left_x",

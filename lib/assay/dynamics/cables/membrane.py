@@ -61,7 +61,9 @@ def read_channels(path: Path) -> dict[tuple[str, str], float]:
                                                          strict=True), 2):  # fmt: skip
         key = (str(region).strip().lower(), str(channel).strip().lower())
         if key[0] not in (*REGIONS, EVERYWHERE):
-            raise ValueError(f"channels: row {number} has region {key[0]!r}; expected one of {', '.join(REGIONS)}, all.")
+            raise ValueError(
+                f"channels: row {number} has region {key[0]!r}; expected one of {', '.join(REGIONS)}, all."
+            )
         if key[1] not in CHANNELS:
             raise ValueError(f"channels: row {number} has channel {key[1]!r}; expected one of {', '.join(CHANNELS)}.")
         try:

@@ -15,12 +15,7 @@ from assay.dynamics.cables.swc import Morphology, Section, sections_of
 __all__ = ["MOST", "SHAPES", "Tree", "discretise", "made_sections", "made_tree"]
 
 MOST = 100_000  # compartments on a processor
-SHAPES = {
-    "ball-and-stick": "A soma of 20 µm with one dendrite, 600 µm long.",
-    "caterpillar": "A trunk with a short side branch every 40 µm.",
-    "binary": "A dendrite that forks evenly six times.",
-    "random": "A tree that grows at random.",
-}
+SHAPES = ("ball-and-stick", "caterpillar", "binary", "random")
 
 
 @dataclass(frozen=True, eq=False)

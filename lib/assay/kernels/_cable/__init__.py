@@ -141,7 +141,7 @@ def checked(cable: Cable, drive: Drive, synapses: Synapses) -> None:
         raise ValueError(f"dt: got {drive.dt} ms with θ = {drive.theta}; expected a positive step, θ of 1 or ½.")
     for name, nodes in (("nodes", drive.nodes), ("pre", synapses.pre), ("post", synapses.post),
                         ("gap_pre", synapses.gap_pre), ("gap_post", synapses.gap_post)):  # fmt: skip
-        if len(nodes) and not (0 <= int(nodes.min()) and int(nodes.max()) < n):
+        if len(nodes) and not (int(nodes.min()) >= 0 and int(nodes.max()) < n):
             raise ValueError(f"{name}: got nodes {int(nodes.min())} to {int(nodes.max())}; expected 0 to {n - 1}.")
     for name, values in (("sodium", cable.sodium), ("potassium", cable.potassium), ("leak", cable.leak),
                          ("conductance", synapses.conductance), ("gap", synapses.gap)):  # fmt: skip

@@ -10,7 +10,7 @@ Six exponentials are two here: exp(−V/20) and exp(−V/10) are the fourth and 
 """
 
 # Numba gives the functions their types.
-# ruff: noqa: ANN001, ANN201, ANN202
+# ruff: noqa: ANN001, ANN202
 # pyright: reportMissingParameterType=false
 
 import math

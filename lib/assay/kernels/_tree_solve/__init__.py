@@ -23,9 +23,7 @@ __all__ = ["Bound", "Schedule", "dhs_schedule", "node_depth", "optimal_rounds", 
            "tree_solve_rounds"]  # fmt: skip
 
 
-def tree_solve(
-    a: Tensor, b: Tensor, d: Tensor, rhs: Tensor, parent: Tensor, *, transposed: bool = False
-) -> Tensor:
+def tree_solve(a: Tensor, b: Tensor, d: Tensor, rhs: Tensor, parent: Tensor, *, transposed: bool = False) -> Tensor:
     """Solve M x = rhs, where M has an entry for each node of a forest and two for each of its branches.
 
     Hines (Int. J. Biomed. Comput. 15, 69, 1984): from the last node to the first, f = a_i / d_i is taken off its parent
@@ -117,7 +115,9 @@ def checked(
             got = str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
             raise ValueError(f"{name}: got {got}; expected a floating-point tensor.")
         if value.dtype != rhs.dtype or value.device != rhs.device:
-            raise ValueError(f"{name}: got {value.dtype} on {value.device}; expected {rhs.dtype} on {rhs.device} as rhs.")
+            raise ValueError(
+                f"{name}: got {value.dtype} on {value.device}; expected {rhs.dtype} on {rhs.device} as rhs."
+            )
     if not isinstance(parent, Tensor):
         raise ValueError(f"parent: got {type(parent).__name__}; expected a tensor of whole numbers.")
     up = parent

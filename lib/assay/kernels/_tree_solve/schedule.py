@@ -75,7 +75,9 @@ def checked_parent(parent: np.ndarray) -> np.ndarray:
     """
     given = np.asarray(parent)
     if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) < 1:
-        raise ValueError(f"parent: got {given.dtype} of shape {given.shape}; expected whole numbers (n,), n at least 1.")
+        raise ValueError(
+            f"parent: got {given.dtype} of shape {given.shape}; expected whole numbers (n,), n at least 1."
+        )
     up = given.astype(np.int64)
     wrong = np.flatnonzero((up >= np.arange(len(up))) | (up < -1))
     if len(wrong):
