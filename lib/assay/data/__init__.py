@@ -20,10 +20,10 @@ from assay.data.synthetic import synthetic_sequences
 from assay.data.truth import SyntheticTruth
 
 __all__ = [
-    "MODEL_LINES", "NEURONS", "NEURON_LINES", "SUFFIXES", "Clock", "Handled", "InputError", "LabelledSequences", "RadarFrames", "RadarOptions",
-    "RadarPoints", "Regularity", "Resolved", "SyntheticTruth", "VOTE_LINES", "add_noise", "compact_points",
-    "content_sha256", "data_folder", "find_content", "folder_points", "grid_points", "labelled_sequences", "log_points",
-    "model_file", "nearest_frames", "neuron_file",
-    "open_radar", "open_sequences", "radar_sequences", "regularity", "resolve", "sample",
-    "sample_version", "samples", "synthetic_sequences", "vote_file",
+    "Clock", "Handled", "InputError", "LabelledSequences", "MODEL_LINES", "NEURONS", "NEURON_LINES", "RadarFrames",
+    "RadarOptions", "RadarPoints", "Regularity", "Resolved", "SUFFIXES", "SyntheticTruth", "VOTE_LINES",
+    "add_noise", "compact_points", "content_sha256", "data_folder", "find_content", "folder_points", "grid_points",
+    "labelled_sequences", "log_points", "model_file", "nearest_frames", "neuron_file", "open_radar",
+    "open_sequences", "radar_sequences", "regularity", "resolve", "sample", "sample_version", "samples",
+    "synthetic_sequences", "vote_file",
 ]  # fmt: skip

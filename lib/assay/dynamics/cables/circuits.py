@@ -59,11 +59,12 @@ def chain(length: float, area: float, pieces: int) -> Tree:
     step = length / pieces
     x = (np.arange(pieces) + 0.5) * step
     xyz = np.stack([x, 0 * x, 0 * x], 1)
-    ends = np.stack([xyz - [step / 2, 0, 0], xyz + [step / 2, 0, 0]], 1)
+    half = np.array([step / 2, 0.0, 0.0])
+    ends = np.stack([xyz - half, xyz + half], 1)
     resistance = np.where(np.arange(pieces) > 0, step / (np.pi * radius**2), 0.0)
     return Tree(
-        "chain", np.arange(-1, pieces - 1), np.full(pieces, area / pieces), resistance, np.zeros(pieces, int), xyz, ends,
-        np.full(pieces, radius), np.full(pieces, step), np.zeros(pieces, int),
+        "chain", np.arange(-1, pieces - 1), np.full(pieces, area / pieces), resistance, np.zeros(pieces, int), xyz,
+        ends, np.full(pieces, radius), np.full(pieces, step), np.zeros(pieces, int),
     )  # fmt: skip
 
 

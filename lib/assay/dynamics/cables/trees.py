@@ -27,7 +27,8 @@ class Tree:
         parent: (n,) each before its children, −1 at the root.
         area: (n,) µm² of membrane; 0 at junctions.
         resistance: (n,) 1/µm from a node's middle to its parent's, ∫ dl / (π r²); 0 at the root.
-        kind: (n,) into `REGIONS` of `swc`. xyz: (n, 3) µm, middles. ends: (n, 2, 3) µm. radius, length: (n,) µm; 0 at junctions.
+        kind: (n,) into `REGIONS` of `swc`. xyz: (n, 3) µm, middles. ends: (n, 2, 3) µm.
+        radius, length: (n,) µm; 0 at junctions.
         section: (n,) of which section.
         notes: what was done to the file.
     """

@@ -62,8 +62,8 @@ def read_wiring(path: Path) -> Wiring:
     weight = np.asarray(pd.to_numeric(table[chosen["weight"]], errors="coerce"), float)
     if (bad := np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))).size:
         got = table[chosen["weight"]].iloc[int(bad[0])]
-        raise ValueError(f"network: row {bad[0] + 2} has a weight of {got}; expected a number from 0 on: signs stand in "
-                         "kind, excitatory or inhibitory.")  # fmt: skip
+        raise ValueError(f"network: row {bad[0] + 2} has a weight of {got}; expected a number from 0 on: signs stand "
+                         "in kind, excitatory or inhibitory.")  # fmt: skip
     words = (
         ["chemical"] * len(table) if chosen["kind"] is None else [str(v).strip().lower() for v in table[chosen["kind"]]]
     )

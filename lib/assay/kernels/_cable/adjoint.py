@@ -197,8 +197,8 @@ def backward(
         cable.leak_reversal, cable.sodium, cable.potassium, cable.sodium_reversal, cable.potassium_reversal,
         cable.active, cable.per_area, own["minus_dt"], own["synapse_dt"], own["again"], synapses.pre, synapses.post,
         synapses.conductance, synapses.reversal, synapses.rate, synapses.threshold, synapses.slope, synapses.gap_pre,
-        synapses.gap_post, synapses.gap, drive.nodes, record, given, *tapes, exact, clip, block, d_current, *sums, sizes,
-        clipped,
+        synapses.gap_post, synapses.gap, drive.nodes, record, given, *tapes, exact, clip, block, d_current, *sums,
+        sizes, clipped,
     )  # fmt: skip
     # whole blocks to a thread, so that sums over cells do not depend on how many there are
     shared_out(

@@ -1,4 +1,4 @@
-"""Cables over time in plain PyTorch: a loop of differentiable tree solves, whose autograd is another way to gradients."""
+"""Cables over time in plain PyTorch: a loop of differentiable tree solves, another way to gradients."""
 
 import torch
 from torch import Tensor

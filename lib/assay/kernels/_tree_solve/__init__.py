@@ -34,7 +34,7 @@ def tree_solve(a: Tensor, b: Tensor, d: Tensor, rhs: Tensor, parent: Tensor, *, 
         a: (n,) or like rhs: entry of row p(i), column i. At roots it is not read.
         b: (n,) or like rhs: entry of row i, column p(i).
         d: (n,) or like rhs: the diagonal.
-        rhs: (n, ...) right-hand sides, node by node; whatever follows are cells that share the tree. float32 or float64.
+        rhs: (n, ...) right-hand sides, node by node; what follows are cells that share the tree. float32 or float64.
         parent: (n,) int64 on the CPU or with rhs, each before its children; −1 at roots.
         transposed: solve Mᵀ x = rhs, which is the same with a and b swapped.
 

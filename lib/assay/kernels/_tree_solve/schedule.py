@@ -1,4 +1,4 @@
-"""Dendritic Hierarchical Scheduling: which nodes of a tree are eliminated side by side, and how few rounds there can be.
+"""Dendritic Hierarchical Scheduling: nodes of a tree that are eliminated side by side, in few rounds.
 
 Source: Zhang et al., Nat. Commun. 14, 5798 (2023), as HelioX takes it over. The rule, deepest ready node first, is Hu's
 level algorithm for in-trees (Hu, Oper. Res. 9, 841, 1961), which is why a closed form for the optimum exists.
