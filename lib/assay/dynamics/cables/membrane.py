@@ -50,7 +50,7 @@ def read_channels(path: Path) -> dict[tuple[str, str], float]:
             number or far beyond a membrane's, or an entry that is there twice.
     """
     try:
-        table = pd.read_csv(path, comment="#", skipinitialspace=True)
+        table = pd.read_csv(path, comment="#", skipinitialspace=True, keep_default_na=False)
     except (ValueError, UnicodeDecodeError) as error:
         raise ValueError(f"channels: no CSV of region, channel, gbar ({str(error).splitlines()[0]}).") from None
     table.columns = [str(c).strip().lower() for c in table.columns]

@@ -151,8 +151,10 @@ def parents_first(parent: np.ndarray, ids: np.ndarray) -> np.ndarray:
             chain.append(q)
             q = int(parent[q])
             if len(chain) > len(parent):
-                seen = [int(ids[c]) for c in chain]
-                cycle = seen[seen.index(seen[-1]) : -1] if seen.count(seen[-1]) > 1 else seen[-1:]
+                cycle, c = [int(ids[q])], int(parent[q])
+                while c != q:
+                    cycle.append(int(ids[c]))
+                    c = int(parent[c])
                 raise ValueError(f"swc: ids {listed(np.array(cycle))} are their own ancestors; expected no cycle.")
         base = depth[q] if q >= 0 else -1
         for step, c in enumerate(reversed(chain)):
