@@ -131,7 +131,7 @@ def test_what_does_not_fit_is_refused():
         cable_steps(cable, Drive(np.array([0]), np.zeros((3, 2, 1)), 0.1))
     with pytest.raises(ValueError, match="dt: got"):
         cable_steps(cable, Drive(np.array([0]), np.zeros((3, 1, 1)), 0.0))
-    with pytest.raises(ValueError, match="leak: got a conductance of -0\\.0003; expected at least 0"):
+    with pytest.raises(ValueError, match=r"leak: got a conductance of -0\.0003; expected at least 0"):
         cable_steps(replace(cable, leak=-cable.leak), drive)
 
 
