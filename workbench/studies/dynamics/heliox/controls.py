@@ -1,4 +1,4 @@
-"""What can be moved: threads, a neuron with its membrane, a current, a loss, and a circuit; what is prepared from them."""
+"""What can be moved: threads, a neuron with its membrane, a current, a loss, a circuit; and what is prepared."""
 
 from __future__ import annotations
 
