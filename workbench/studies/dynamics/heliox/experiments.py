@@ -138,7 +138,7 @@ def passive_cable(parent: np.ndarray) -> Cable:
     cost={"quick": 2, "standard": 15, "full": 120},
 )  # fmt: skip
 def solvers(run: Run, cells: int, turns: int) -> None:
-    """Steps of Hodgkin–Huxley cells from one to many side by side, beside dense and sparse solves; tapes against autograd.
+    """Steps of Hodgkin–Huxley cells from one to many side by side, beside other solves; tapes against autograd.
 
     A tree of 50 compartments of which every fourth forks; 20 steps of 0.025 ms.
     """
@@ -154,8 +154,8 @@ def solvers(run: Run, cells: int, turns: int) -> None:
         schedule = dhs_schedule(parent, 8)
         up = torch.from_numpy(parent)
         ways: dict[str, Callable[[], object]] = {
-            "tree solve": lambda a=a, b=b, d=d, rhs=rhs: tree_solve(a, b, d, rhs, up),
-            "solve in rounds": lambda a=a, b=b, d=d, rhs=rhs: tree_solve_rounds(a, b, d, rhs, schedule),
+            "tree solve": lambda a=a, b=b, d=d, rhs=rhs, up=up: tree_solve(a, b, d, rhs, up),
+            "solve in rounds": lambda a=a, b=b, d=d, rhs=rhs, s=schedule: tree_solve_rounds(a, b, d, rhs, s),
         }
         if count <= 256:
             matrix = torch.diag_embed(d.T.contiguous())
@@ -215,9 +215,9 @@ SODIUM = (0.0, 0.06, 0.12, 0.24)
     cost={"quick": 1, "standard": 2, "full": 4},
 )  # fmt: skip
 def gradients(run: Run, dt: float, scheme: str, seeds: int) -> None:
-    """Exact, frozen and fourth-order differences on a ball-and-stick of 16 compartments, over sodium and window.
+    """Exact, frozen and eighth-order differences on a ball-and-stick of 16 compartments, over sodium and window.
 
-    The loss is the mean square distance to a teacher whose densities are drawn within 30 %; gradients are by logarithms.
+    The loss is the mean square distance to a teacher whose densities are drawn within 30 %; gradients by logarithms.
     """
     step = min(dt, 0.1)
     base = made_tree("ball-and-stick", 40.0)
