@@ -6,6 +6,7 @@ resistances are integrals over the truncated cones between points, as in NEURON'
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,7 @@ class Tree:
             found.append(int(self.parent[found[-1]]))
         return np.array(found[::-1])
 
-    @property
+    @functools.cached_property
     def distance(self) -> np.ndarray:
         """(n,) µm along the tree from the root's middle, as the crow flies between middles."""
         steps = np.linalg.norm(self.xyz - self.xyz[np.maximum(self.parent, 0)], axis=1)

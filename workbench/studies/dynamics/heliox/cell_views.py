@@ -11,7 +11,7 @@ from workbench.study import Stat
 from workbench.theme import Figure, axis, drawn, styled
 
 NAMES = ("sodium", "potassium", "leak")
-BINS = 10  # of the current, whose gradients are compared with differences
+BINS = 8  # of the current, whose gradients are compared with differences
 
 
 def farthest(tree: Tree) -> int:
@@ -84,7 +84,7 @@ def angle(a: np.ndarray, b: np.ndarray) -> float:
 
 @study.view(
     "Which way the gradient points",
-    equation=r"\nu \leftarrow \left(\tfrac{\partial y^+}{\partial y}\right)^{\top}\nu - w\,\tfrac{\partial I}{\partial y}",
+    equation=r"\nu \leftarrow (\partial y^+ / \partial y)^{\top}\nu - w\,\partial I / \partial y",
     tab="Arrow",
 )  # fmt: skip
 def arrow(student: Student, adjoint: str, loss: str) -> Figure:
@@ -106,7 +106,8 @@ def arrow(student: Student, adjoint: str, loss: str) -> Figure:
     ):
         x, y = v / size
         found.append(
-            styled("yours" if mine else "reference", type="scatter", mode="lines+markers", x=[0, x], y=[0, y], name=name,
+            styled("yours" if mine else "reference", type="scatter", mode="lines+markers", x=[0, x], y=[0, y],
+                   name=name,
                    marker={"size": [0, 14], "symbol": "arrow", "angleref": "previous", "line": {"width": 0}},
                    hovertemplate=f"{name}<extra></extra>")
         )  # fmt: skip
@@ -114,15 +115,15 @@ def arrow(student: Student, adjoint: str, loss: str) -> Figure:
     what = "The trace’s loss" if loss == "trace" else "The spikes’ loss"
     return drawn(
         found, f"The frozen gradient turns {between:.0f}° away from the exact one",
-        f"{what} is {student.loss:.3g}{' mV²' if loss == 'trace' else ''}; the frozen gradient is {ratio:.2g} times as long. "
-        "Angle over all three densities.",
+        f"{what} is {student.loss:.3g}{' mV²' if loss == 'trace' else ''}; the frozen gradient is {ratio:.2g} times as "
+        "long. Angle over all three densities.",
         **axes, annotations=notes, showlegend=False,
     )  # fmt: skip
 
 
 @study.view("Do gradients agree with differences?", tab="Agreement")
 def agreement(student: Student, adjoint: str, dt: float, loss: str, surrogate: str, width: float) -> Figure:
-    """Gradients of the current in ten pieces of the window, against central differences of the same loss."""
+    """Gradients of the current in eight pieces of the window, against central differences of the same loss."""
     own = student
     edges = np.linspace(0, own.drive.steps, BINS + 1).astype(int)
     h = 1e-4
@@ -142,7 +143,7 @@ def agreement(student: Student, adjoint: str, dt: float, loss: str, surrogate: s
         scale = max(scale, float(np.abs(pieces).max()), float(np.abs(differences).max()))
         mine = (adjoint == "frozen") == (name == "frozen")
         found.append(styled("yours" if mine else "series_2", type="scatter", mode="markers", x=differences, y=pieces,
-                            name=name, hovertemplate="differences %{x:.3g}, adjoint %{y:.3g}<extra>" + name + "</extra>"))  # fmt: skip
+                            name=name, hovertemplate="%{x:.3g} and %{y:.3g}<extra></extra>"))  # fmt: skip
     line = [-1.05 * scale, 1.05 * scale]
     found.insert(0, styled("null", type="scatter", mode="lines", x=line, y=line, name="equal", hoverinfo="skip"))
     unit = "mV²/nA" if loss == "trace" else "1/nA"
@@ -169,7 +170,7 @@ def growth(student: Student, dt: float, adjoint: str, tree: Tree) -> Figure:
     top = max(float(np.log10(max(g.size.max(), 1e-17))) for g in (student.exact, student.frozen))
     clipped = student.exact.clipped + student.frozen.clipped
     return drawn(
-        found, f"Backwards, the exact gradient grows at most {gain['exact']:.2g}-fold, the frozen one {gain['frozen']:.2g}-fold",
+        found, f"Backwards, exact grows {gain['exact']:.2g}-fold, frozen {gain['frozen']:.2g}-fold",
         f"{clipped} steps were clipped." if clipped else "Nothing was clipped.",
         xaxis=axis("Time (ms)"), yaxis=axis("Largest |∂L/∂V| (loss/mV)", type="log", range=[top - 9, top + 0.5]),
     )  # fmt: skip

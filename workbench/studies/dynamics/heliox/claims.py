@@ -32,8 +32,8 @@ def by_repeat(rows: pd.DataFrame, column: str) -> np.ndarray:
 
 study.needs_scale(
     "1a", "Fused kernels for scheduling and gradient are orders of magnitude faster than NEURON",
-    reason="Needs a GPU: the kernel for GPUs agrees with its reference in an interpreter, and has not run on a card. On "
-    "processors the fused steps gain by taking cells side by side.",
+    reason="Needs a GPU: the kernel for GPUs agrees with its reference in an interpreter, and has not run on a card. "
+    "On processors the fused steps gain by taking cells side by side.",
     command="python tests/benchmarks/run.py cables",
 )  # fmt: skip
 
@@ -70,8 +70,8 @@ def spike_free(spikes: Result) -> Evidence | NeedsScale:
     own = rows[(rows["cells"] == WORM).to_numpy()]
     one = rows[(rows["cells"] == 1).to_numpy()]
     note = (
-        f"Cells fire at {own['hertz'].mean():.0f} Hz on average, steps of 0.025 ms; {one['free'].mean():.1f} % of steps "
-        "are free for one cell."
+        f"Cells fire at {own['hertz'].mean():.0f} Hz on average, steps of 0.025 ms; {one['free'].mean():.1f} % of "
+        "steps are free for one cell."
     )
     return over(by_repeat(own, "free"), "repeats", note)
 
@@ -104,7 +104,7 @@ def trains(train: Result) -> Evidence | NeedsScale:
     ratio = (own["held_last"] / own["held_first"]).to_numpy()
     note = (
         f"{own['synapses'].iloc[0]:,} weights of {own['cells'].iloc[0]} neurons; fitted error falls to "
-        f"{100 * (own['last'] / own['first']).mean():.0f} %. Teacher and student are ours: no data of a worm’s activity."
+        f"{100 * (own['last'] / own['first']).mean():.0f} %. Teacher and student are ours: no worm was recorded."
     )
     return over(ratio, "repeats", note)
 
@@ -132,7 +132,7 @@ def exact_is_exact(gradients: Result) -> Evidence:
 )  # fmt: skip
 def frozen_points(gradients: Result) -> Evidence | NeedsScale:
     rows = gradients["cases"]
-    note = f"Least {rows['cosine'].min():.2f}; the frozen one is {rows['longer'].median():.2g} times as long in the middle."
+    note = f"Least {rows['cosine'].min():.2f}; the frozen one is {rows['longer'].median():.2g} times as long."
     return over(by_repeat(rows, "cosine"), "repeats", note)
 
 

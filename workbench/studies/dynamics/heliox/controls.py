@@ -39,7 +39,7 @@ from workbench.study import Paper, Study
 
 SAMPLES = ("ca1", "pvdr", "aval", "ball-and-stick", "caterpillar", "binary", "random")
 LIVE = 250_000  # nodes times steps that are simulated while one waits
-LIVE_BACK = 120_000  # and that are gone back through, by two adjoints
+LIVE_BACK = 90_000  # and that are gone back through, by two adjoints
 BEGIN = 1.0  # ms at which the current is switched on
 OFF = np.array([0.8, 1.2, 1.2])  # the student's sodium, potassium and leak, as shares of the teacher's
 THRESHOLD = -20.0  # mV that counts as a spike
@@ -70,7 +70,7 @@ study.number(
     doc="Sections are cut evenly so that no compartment is longer.",
 )  # fmt: skip
 study.data(
-    "system", optional=True, group="Schedule", rare=True, suffixes=(".npz",), needs="parent, a, b, d, rhs (n,) as npz",
+    "system", optional=True, group="Schedule", rare=True, suffixes=(".npz",), needs="parent, a, b, d, rhs as npz",
     doc="A tree-shaped linear system of yours takes the place of the neuron’s tree.",
 )  # fmt: skip
 
@@ -121,7 +121,7 @@ study.number(
 
 study.group(
     "Gradient",
-    equation=r"\lambda \leftarrow \lambda + \left(\tfrac{\partial r}{\partial V}\right)^{\!\top} M^{-\top} \lambda / \theta",
+    equation=r"\lambda \leftarrow \lambda + (\partial r / \partial V)^{\top} M^{-\top} \lambda / \theta",
 )
 study.choice(
     "adjoint", "exact", choices={"exact": "Exact", "frozen": "Frozen", "fd": "Finite differences"}, group="Gradient",
@@ -148,7 +148,8 @@ study.data(
 
 study.group("Circuit", equation=r"I = w\,g\,s\,(V - E),\qquad s_\infty = 1 / (1 + e^{(V_{th} - V_{pre})/\delta})")
 study.data(
-    "network", samples=("worm",), group="Circuit", suffixes=(".csv", ".npz"), needs="pre, post, weight, kind as csv or npz",
+    "network", samples=("worm",), group="Circuit", suffixes=(".csv", ".npz"),
+    needs="pre, post, weight, kind as csv or npz",
     doc="Graded synapses and gap junctions between neurons of five compartments.",
 )  # fmt: skip
 study.text(

@@ -18,7 +18,7 @@ from workbench.theme import Figure, axis, drawn, styled
 BYTES = 120  # a compartment and step that goes through memory: eight loads, two stores, and its gates
 COPY = 10e9  # bytes a second that one core of a usual processor moves
 ROLES = {"exact": "yours", "frozen": "series_2", "differences": "reference"}
-CIRCUIT_MS, CIRCUIT_DT = 30.0, 0.1
+CIRCUIT_MS, CIRCUIT_DT = 30.0, 0.25
 
 
 def rows_of(result: Result | None, table: str) -> pd.DataFrame | None:
@@ -130,7 +130,7 @@ def spike_free_steps(spikes: Result | None) -> Figure:
                hovertemplate="%{y:.1f} % with %{x} cells<extra></extra>"),
     ]  # fmt: skip
     return drawn(found, f"Of {cells[-1]} cells nobody fires at {mean['free'].iloc[-1]:.0f} % of the steps",
-                 f"Steps of 0.025 ms, {rate:.0f} Hz a cell; mean of {rows['repeat'].nunique()} repeats.", **axes)  # fmt: skip
+                 f"Steps of 0.025 ms, {rate:.0f} Hz a cell; {rows['repeat'].nunique()} repeats.", **axes)  # fmt: skip
 
 
 def curves(rows: pd.DataFrame, modes: tuple[str, ...]) -> list[dict[str, object]]:
@@ -141,7 +141,7 @@ def curves(rows: pd.DataFrame, modes: tuple[str, ...]) -> list[dict[str, object]
         if len(own):
             mean = np.exp(np.log(np.maximum(own["loss"], 1e-14)).groupby(own["step"]).mean())
             found.append(styled(ROLES[mode], type="scatter", mode="lines", x=mean.index.to_numpy(), y=mean.to_numpy(),
-                                name=mode, hovertemplate="%{y:.3g} mV² at step %{x}<extra>" + mode + "</extra>"))  # fmt: skip
+                                name=mode, hovertemplate="%{y:.3g} mV² at step %{x}<extra></extra>"))  # fmt: skip
     return found
 
 
@@ -157,7 +157,7 @@ def training(fit: Result | None) -> Figure:
         last = np.exp(np.log(np.maximum(ends["last"], 1e-14)).groupby(ends["mode"]).mean())
         title = f"Exact gradients reach {last['exact']:.2g} mV², frozen ones {last['frozen']:.2g} mV²"
     return drawn(curves(rows, ("differences", "frozen", "exact")), title,
-                 f"Sodium, potassium and leak of the whole neuron; geometric mean of {rows['repeat'].nunique()} starts.",
+                 f"Sodium, potassium and leak of the whole neuron; mean of {rows['repeat'].nunique()} starts.",
                  **axes)  # fmt: skip
 
 
@@ -189,8 +189,8 @@ def circuit_now(circuit: Circuit, driven_place: int, drive: float) -> Figure:
     ).v[:, :, 0]  # fmt: skip
     moved = v[-1] - v[0]
     order = np.argsort(-np.abs(moved))[:40]
-    t = np.arange(0, count + 1, 5) * CIRCUIT_DT
-    trace = {"type": "heatmap", "z": v[::5, order].T, "x": t, "y": [circuit.names[i] for i in order], "zmin": -70,
+    t = np.arange(0, count + 1, 2) * CIRCUIT_DT
+    trace = {"type": "heatmap", "z": v[::2, order].T, "x": t, "y": [circuit.names[i] for i in order], "zmin": -70,
              "zmax": 20, "colorscale": "Viridis", "colorbar": {"title": {"text": "mV"}, "thickness": 10},
              "hovertemplate": "%{y}: %{z:.1f} mV at %{x:.1f} ms<extra></extra>"}  # fmt: skip
     name = circuit.names[driven_place]

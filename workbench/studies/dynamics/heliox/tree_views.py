@@ -66,7 +66,8 @@ def gantt(schedule: Schedule, bound: Bound, tree: Tree, solved: dict[str, np.nda
         title = f"{k} threads reach the depth wall: {rounds} rounds, one for each node on the longest branch"
         subtitle = f"Bottleneck: the branch to {name}. More threads than this change nothing; "
     else:
-        title = f"{k} thread{'s' if k > 1 else ''} take{'s' if k == 1 else ''} {rounds} rounds for {n:,} nodes; the depth wall is {wall}"
+        take = "1 thread takes" if k == 1 else f"{k} threads take"
+        title = f"{take} {rounds} rounds for {n:,} nodes; the depth wall is {wall}"
         subtitle = f"No schedule has fewer: {bound.beyond:,} nodes lie beyond depth {bound.level}. "
     subtitle += f"{100 * schedule.waste:.0f} % of lanes stand idle."
     colours = {"colorscale": "Viridis", "cmin": 1, "cmax": rounds}
@@ -82,7 +83,7 @@ def gantt(schedule: Schedule, bound: Bound, tree: Tree, solved: dict[str, np.nda
         busy = np.diff(schedule.start)
         keep = np.unique(np.linspace(0, rounds - 1, min(rounds, 1500)).astype(int))
         trace = styled("yours", type="scatter", mode="lines", x=keep + 1, y=busy[keep], name="busy lanes",
-                       line={"shape": "hv"}, hovertemplate="round %{x}: %{y} of " + f"{k} lanes<extra></extra>")  # fmt: skip
+                       line={"shape": "hv"}, hovertemplate="round %{x}: %{y} lanes<extra></extra>")  # fmt: skip
         return drawn([trace], title, subtitle + f" {n:,} nodes are too many to draw one by one.",
                      xaxis=axis("Round"), yaxis=axis("Busy lanes", range=[0, k * 1.05]))  # fmt: skip
     across = leaf_places(parent)
@@ -138,7 +139,7 @@ def rounds_over_threads(parents: np.ndarray, threads: int, schedule: Schedule) -
     )  # fmt: skip
     low = max(1.0, 0.7 * min(wall, n / 32))
     return drawn(
-        traces, title, f"{n:,} nodes. The deepest ready node first is Hu’s rule, which reaches the optimum on every tree.",
+        traces, title, f"{n:,} nodes. The deepest ready node first, Hu’s rule, reaches the optimum on every tree.",
         xaxis=axis("Threads k", range=[0, 33]),
         yaxis=axis("Rounds", type="log", range=[np.log10(low), np.log10(n * 1.4)]),
         shapes=[{"type": "line", "name": "yours", "x0": threads, "x1": threads, "y0": 0, "y1": 1, "yref": "paper"}],
