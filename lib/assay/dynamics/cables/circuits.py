@@ -92,7 +92,10 @@ def make_circuit(
         name: np.concatenate([getattr(p, name) for p in parts])
         for name in ("a", "b", "axial", "capacitance", "leak", "sodium", "potassium", "leak_reversal", "per_area")
     }
-    cable = Cable(parent, **columns)
+    cable = Cable(
+        parent, columns["a"], columns["b"], columns["axial"], columns["capacitance"], columns["leak"],
+        columns["sodium"], columns["potassium"], columns["leak_reversal"], columns["per_area"],
+    )  # fmt: skip
     chemical = wiring.kind != 3
     pre, post, weight, kind = (v[chemical] for v in (wiring.pre, wiring.post, wiring.weight, wiring.kind))
     given = np.array([name in inhibitory for name in wiring.names], bool)

@@ -73,7 +73,8 @@ def read_system(path: Path) -> dict[str, np.ndarray]:
         raise ValueError(f"system: got {n:,} nodes; expected at most 1,000,000.")
     values = {name: own[name].astype(float) for name in ("a", "b", "d", "rhs")}
     try:
-        x = tree_solve(*(torch.from_numpy(v) for v in values.values()), torch.from_numpy(own["parent"]))
+        a, b, d, rhs = (torch.from_numpy(v) for v in values.values())
+        x = tree_solve(a, b, d, rhs, torch.from_numpy(own["parent"]))
     except ValueError as error:
         raise ValueError(f"system: {error}") from None
     return {"parent": own["parent"].astype(np.int64), **values, "x": x.numpy()}

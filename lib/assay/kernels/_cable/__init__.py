@@ -126,8 +126,10 @@ def cable_torch(
     n, cells = len(cable), drive.cells
     nodes = np.arange(n) if record is None else np.asarray(record, np.int64)
     v0 = np.ascontiguousarray(np.broadcast_to(np.asarray(start, float), (n, cells)))
-    given = (torch.from_numpy(x) for x in (v0, cpu.steady_gates(v0), cpu.steady_synapses(v0, wiring), nodes))
-    return cable_reference(cable, wiring, drive, *given, leaves)
+    v, gate, s, places = (
+        torch.from_numpy(x) for x in (v0, cpu.steady_gates(v0), cpu.steady_synapses(v0, wiring), nodes)
+    )
+    return cable_reference(cable, wiring, drive, v, gate, s, places, leaves)
 
 
 def checked(cable: Cable, drive: Drive, synapses: Synapses) -> None:

@@ -203,7 +203,7 @@ def backward(
     # whole blocks to a thread, so that sums over cells do not depend on how many there are
     shared_out(
         n * cells * drive.steps, blocks,
-        lambda first, last: _backward(*values, first * block, min(cells, last * block)),
+        lambda first, last: _backward(*values, first * block, min(cells, last * block)),  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
     d_na, d_k, d_leak, d_g, d_gap = (part.sum(0) for part in sums)
     if not tapes[1].size and cable.active.any():

@@ -54,8 +54,10 @@ def tree_solve(a: Tensor, b: Tensor, d: Tensor, rhs: Tensor, parent: Tensor, *, 
         x = solve_operator(first, second, diagonal, columns, up, order)
     else:
         serves("tree_solve", "reference")
-        whole = [v if v.dim() == 2 else v[:, None].expand_as(columns) for v in (first, second, diagonal)]
-        x = tree_solve_reference(*whole, columns, up)
+        first, second, diagonal = (
+            v if v.dim() == 2 else v[:, None].expand_as(columns) for v in (first, second, diagonal)
+        )
+        x = tree_solve_reference(first, second, diagonal, columns, up)
     return finite(x).view(rhs.shape)
 
 
@@ -88,14 +90,16 @@ def tree_solve_rounds(
     if columns.device.type == "cpu" and has_kernels(columns):
         x = solve_operator(first, second, diagonal, columns, up, torch.from_numpy(schedule.order))
     else:
-        whole = [v if v.dim() == 2 else v[:, None].expand_as(columns).contiguous() for v in (first, second, diagonal)]
+        first, second, diagonal = (
+            v if v.dim() == 2 else v[:, None].expand_as(columns).contiguous() for v in (first, second, diagonal)
+        )
         if columns.device.type == "cuda" and TRITON:
             serves("tree_solve", "gpu")
             gpu = importlib.import_module(f"{__name__}.gpu")
-            x = gpu.solve_rounds(*whole, columns, schedule, deterministic=deterministic)
+            x = gpu.solve_rounds(first, second, diagonal, columns, schedule, deterministic=deterministic)
         else:
             serves("tree_solve", "reference")
-            x = rounds_reference(*whole, columns, up, schedule)
+            x = rounds_reference(first, second, diagonal, columns, up, schedule)
     return finite(x).view(rhs.shape)
 
 

@@ -78,7 +78,8 @@ def solve(a: Tensor, b: Tensor, d: Tensor, rhs: Tensor, parent: Tensor, order: T
     block = max(16, CACHED // max(n, 1))
     real = rhs.detach().numpy().dtype.type
     given = (
-        *(v.detach().numpy() for v in (a, b, d, rhs)), parent.numpy(), order.numpy(), x.numpy(), block, real(1),
+        a.detach().numpy(), b.detach().numpy(), d.detach().numpy(), rhs.detach().numpy(), parent.numpy(),
+        order.numpy(), x.numpy(), block, real(1),
     )  # fmt: skip
     shared_out(rhs.numel(), cells, lambda first, last: _solve(*given, first, last), 16)
     return x

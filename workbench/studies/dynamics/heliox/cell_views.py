@@ -101,8 +101,8 @@ def arrow(student: Student, adjoint: str, loss: str) -> Figure:
     between = angle(exact, frozen)
     ratio = float(np.linalg.norm(frozen) / np.linalg.norm(exact))
     found, notes = [], []
-    for (v, size), name, mine in zip(
-        pair, ("exact", "frozen"), (adjoint != "frozen", adjoint == "frozen"), strict=True
+    for (v, size), name, mine, far in zip(
+        pair, ("exact", "frozen"), (adjoint != "frozen", adjoint == "frozen"), (1.1, 1.25), strict=True
     ):
         x, y = v / size
         found.append(
@@ -111,7 +111,7 @@ def arrow(student: Student, adjoint: str, loss: str) -> Figure:
                    marker={"size": [0, 14], "symbol": "arrow", "angleref": "previous", "line": {"width": 0}},
                    hovertemplate=f"{name}<extra></extra>")
         )  # fmt: skip
-        notes.append({"text": name, "x": 1.12 * x, "y": 1.12 * y, "showarrow": False})
+        notes.append({"text": name, "x": far * x, "y": far * y, "showarrow": False})
     what = "The trace’s loss" if loss == "trace" else "The spikes’ loss"
     return drawn(
         found, f"The frozen gradient turns {between:.0f}° away from the exact one",

@@ -15,7 +15,7 @@ from workbench.study import Above, Below, Evidence, NeedsScale, Result
 WORM = 302
 
 
-def over(values: np.ndarray, units: str, note: str = "") -> Evidence | NeedsScale:
+def over(values: np.ndarray, units: str, note: str = "", most: float = np.inf) -> Evidence | NeedsScale:
     """A mean with its 95 % interval by Student's t."""
     x = np.asarray(values, float)
     if len(x) < 2:
@@ -23,7 +23,7 @@ def over(values: np.ndarray, units: str, note: str = "") -> Evidence | NeedsScal
     t = np.interp(len(x) - 1, [1, 2, 3, 4, 5, 9, 19, 60], [12.71, 4.303, 3.182, 2.776, 2.571, 2.262, 2.093, 2.0])
     half = float(t * x.std(ddof=1) / np.sqrt(len(x)))
     mean = float(x.mean())
-    return Evidence(mean, (mean - half, mean + half), units, len(x), note)
+    return Evidence(mean, (mean - half, min(mean + half, max(most, mean))), units, len(x), note)
 
 
 def by_repeat(rows: pd.DataFrame, column: str) -> np.ndarray:
@@ -122,7 +122,7 @@ study.needs_scale(
 def exact_is_exact(gradients: Result) -> Evidence:
     rows = gradients["cases"]
     passive = float(gradients["passive"]["apart"].max())
-    note = f"Up to {rows['spikes'].max()} spikes. Without channels frozen and exact differ by {passive:.1g}."
+    note = f"Runs have up to {rows['spikes'].max()} spikes. Without channels frozen and exact differ by {passive:.1g}."
     return Evidence.exact(float(rows["apart"].max()), note, n=len(rows))
 
 
@@ -132,8 +132,8 @@ def exact_is_exact(gradients: Result) -> Evidence:
 )  # fmt: skip
 def frozen_points(gradients: Result) -> Evidence | NeedsScale:
     rows = gradients["cases"]
-    note = f"Least {rows['cosine'].min():.2f}; the frozen one is {rows['longer'].median():.2g} times as long."
-    return over(by_repeat(rows, "cosine"), "repeats", note)
+    note = f"From {rows['cosine'].min():.2f} to {rows['cosine'].max():.2f}; the frozen one is {rows['longer'].median():.2g} times as long."
+    return over(by_repeat(rows, "cosine"), "repeats", note.replace("-", "−"), most=1.0)
 
 
 @study.claim(
@@ -145,7 +145,7 @@ def frozen_reaches(fit: Result) -> Evidence | NeedsScale:
     floor = 1e-12
     apart = np.log10(np.maximum(rows["frozen"], floor) / np.maximum(rows["exact"], floor)).to_numpy()
     same = np.log10(np.maximum(rows["differences"], floor) / np.maximum(rows["exact"], floor)).mean()
-    note = f"Finite differences end {10**same:.2g} times as high as the exact adjoint."
+    note = f"By finite differences the loss ends at {10**same:.3g} of the exact adjoint’s."
     return over(apart, "repeats", note)
 
 

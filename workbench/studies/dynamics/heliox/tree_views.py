@@ -1,5 +1,8 @@
 """The schedule at work: a tree by depth, its rounds on a Gantt chart, and rounds over threads."""
 
+# pandas' own types do not tell a column from a table
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import numpy as np
