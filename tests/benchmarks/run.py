@@ -358,8 +358,8 @@ def cables() -> str:
         "tests show.", "",
         f"Compartment-steps: {rates['ours']:.0f} million a second, NEURON {rates['NEURON']:.0f}. Reading and writing "
         f"the state of all cells once a step would take {least['assay', 'memory'] / least['assay', 'cells']:.2f} of "
-        "our time, and a block's state stays in its cache: the limit is {limit}, five exponentials and two divisions a "
-        "compartment.",
+        f"our time, and a block's state stays in its cache: the limit is {limit}, five exponentials and two divisions "
+        "a compartment.",
     ]  # fmt: skip
     return table(heading, CABLES, least, versions)
 

@@ -132,7 +132,8 @@ def exact_is_exact(gradients: Result) -> Evidence:
 )  # fmt: skip
 def frozen_points(gradients: Result) -> Evidence | NeedsScale:
     rows = gradients["cases"]
-    note = f"From {rows['cosine'].min():.2f} to {rows['cosine'].max():.2f}; the frozen one is {rows['longer'].median():.2g} times as long."
+    low, high, longer = rows["cosine"].min(), rows["cosine"].max(), rows["longer"].median()
+    note = f"From {low:.2f} to {high:.2f}; the frozen one is {longer:.2g} times as long."
     return over(by_repeat(rows, "cosine"), "repeats", note.replace("-", "−"), most=1.0)
 
 

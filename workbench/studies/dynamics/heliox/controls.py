@@ -49,7 +49,6 @@ study = Study(
     "heliox",
     paper=Paper(
         title="HelioX: A GPU-Native Framework for Simulation and Training of Biophysically Detailed Networks",
-        authors="authors of DeepDendrite/HelioX",
         venue="ICML 2026, poster 63365",
     ),
     question="How many threads can a neuron’s tree use, and does its cheap gradient point the right way?",
@@ -74,9 +73,7 @@ study.data(
     doc="A tree-shaped linear system of yours takes the place of the neuron’s tree.",
 )  # fmt: skip
 
-study.group(
-    "Membrane", equation=r"c\,\dot V = -\bar g_{Na} m^3 h (V - E_{Na}) - \bar g_K n^4 (V - E_K) - g_L (V - E_L)"
-)
+study.group("Membrane", equation=r"c\,\dot V = -\sum_x \bar g_x\, y_x (V - E_x)")
 study.flag("sodium", True, group="Membrane", doc="Sodium channels are there.")
 study.number(
     "gna", 0.12, bounds=(0.0, 0.5), step=0.005, unit="S/cm²", symbol="Na", label="Sodium", group="Membrane",
@@ -100,7 +97,7 @@ study.number(
     rare=True, doc="Of the cytoplasm.",
 )  # fmt: skip
 
-study.group("Run", equation=r"M(V^t)\,\Delta V = r(V^t),\qquad V^{t+1} = V^t + \Delta V / \theta")
+study.group("Run", equation=r"M(V)\,\Delta V = r(V),\; V \leftarrow V + \Delta V / \theta")
 study.number(
     "current", 3.0, bounds=(0.0, 20.0), step=0.1, unit="nA", symbol="I", label="Current", group="Run",
     doc="Into the soma from 1 ms on.",
@@ -120,8 +117,7 @@ study.number(
 )  # fmt: skip
 
 study.group(
-    "Gradient",
-    equation=r"\lambda \leftarrow \lambda + (\partial r / \partial V)^{\top} M^{-\top} \lambda / \theta",
+    "Gradient", equation=r"\lambda \leftarrow \lambda + (\partial r / \partial V)^{\top} M^{-\top} \lambda / \theta"
 )
 study.choice(
     "adjoint", "exact", choices={"exact": "Exact", "frozen": "Frozen", "fd": "Finite differences"}, group="Gradient",
@@ -146,7 +142,7 @@ study.data(
     doc="A recording of yours at the soma takes the teacher’s place; its first cell is fitted.",
 )  # fmt: skip
 
-study.group("Circuit", equation=r"I = w\,g\,s\,(V - E),\qquad s_\infty = 1 / (1 + e^{(V_{th} - V_{pre})/\delta})")
+study.group("Circuit", equation=r"I = w\,g\,s\,(V - E)")
 study.data(
     "network", samples=("worm",), group="Circuit", suffixes=(".csv", ".npz"),
     needs="pre, post, weight, kind as csv or npz",
