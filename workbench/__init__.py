@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.batch import run as run
     from workbench.faces.jupyter import explore as explore
+    from workbench.faces.jupyter_study import load as load
     from workbench.report.exporting import export as export
     from workbench.report.named import quantity as quantity
 
-__all__ = ["explore", "export", "quantity", "run"]
+__all__ = ["explore", "export", "load", "quantity", "run"]
 PLACES = {
     "explore": "workbench.faces.jupyter", "export": "workbench.report.exporting",
+    "load": "workbench.faces.jupyter_study",
     "quantity": "workbench.report.named", "run": "workbench.batch",
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -28,7 +28,18 @@ from workbench.sweep import Sweep
 if TYPE_CHECKING:
     from workbench.runner import Job, Runner
 
-__all__ = ["DEVICES", "Interrupted", "Outcome", "RunFailed", "ended", "pick_device", "run", "run_study", "run_sweep"]
+__all__ = [
+    "DEVICES",
+    "Interrupted",
+    "Outcome",
+    "RunFailed",
+    "ended",
+    "outcome_of",
+    "pick_device",
+    "run",
+    "run_study",
+    "run_sweep",
+]
 
 DEVICES = ("auto", "cpu", "cuda")
 Progress = Callable[[str, float, str], None]
@@ -215,20 +226,34 @@ def run_study(
                 provenance[one] = dict(held_by.provenance)
             else:
                 provenance[one] = dict(held.job.provenance)
-        results = {name: session.held[name].result for name in asked}
-        return Outcome(
-            study=study.slug,
-            experiment=experiment,
-            controls=controls_of(session),
-            preset=session.preset,
-            seed=session.settings.values["seed"],
-            results=results,
-            claims=session.judge(),
-            provenance=provenance if experiment is None else provenance[experiment],
-            schema=named(experiment, results, lambda result: result.tables),
-        )
+        return outcome_of(session, experiment, asked, provenance)
     finally:
         session.close()
+
+
+def outcome_of(
+    session: Session, experiment: str | None, names: Sequence[str], provenance: Mapping[str, Mapping[str, Any]]
+) -> Outcome:
+    """What experiments of a session gave, as `run` gives it.
+
+    Args:
+        session: where they ran.
+        experiment: the one that was asked for; None for several, whose tables have names `experiment/table`.
+        names: the experiments.
+        provenance: where each result comes from.
+    """
+    results = {name: session.held[name].result for name in names}
+    return Outcome(
+        study=session.study.slug,
+        experiment=experiment,
+        controls=controls_of(session),
+        preset=session.preset,
+        seed=session.settings.values["seed"],
+        results=results,
+        claims=session.judge(),
+        provenance=provenance if experiment is None else provenance[experiment],
+        schema=named(experiment, results, lambda result: result.tables),
+    )
 
 
 def controls_of(session: Session) -> dict[str, Any]:

@@ -373,6 +373,31 @@ def lab(
 
 
 @app.command()
+def new(
+    slug: Annotated[str, typer.Argument(help="Name of the new study, such as my-paper.")],
+    family: Annotated[str, typer.Option(help="Folder of its kind, such as dynamics.")],
+) -> None:
+    """Write the files of a new study in a clone of the project; they fail until they are filled."""
+    from workbench.new_study import new_study
+
+    for path in new_study(slug, family):
+        print(path)
+    print(f"Next: CONTRIBUTING.md, then python -m pytest tests/workbench/test_conformance.py -k {slug}")
+
+
+@app.command()
+def notebook(
+    slug: Annotated[str, typer.Argument(help="Name of the study; `-` and `_` are the same.")],
+    folder: Annotated[Path, typer.Option(help="Where it goes, in a folder of its family.")] = Path("."),
+) -> None:
+    """Copy a study's marimo notebook, yours to edit; one that is there is left as it is."""
+    from workbench.notebook_copies import copy_notebook
+
+    path = copy_notebook(slug, folder)
+    print(f"marimo edit {path}")
+
+
+@app.command()
 def doctor() -> None:
     """Say what this machine has, what is missing, and how to get it."""
     from workbench.doctor import findings

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distributed import Worker
 
-__all__ = ["TOPIC", "dask_setup", "execute"]
+__all__ = ["TOPIC", "dask_setup", "die_with_parent", "execute"]
 
 TOPIC = "assay"
 SETTINGS: dict[str, Any] = {
@@ -73,12 +73,12 @@ def dask_setup(worker: Worker) -> None:
         os.nice(5)  # a face must stay quick while a job runs; not before, for people wait for a worker to start
 
 
-def die_with_parent() -> None:
-    """Ask Linux to kill this process when its parent ends, also while a kernel holds the interpreter."""
+def die_with_parent(how: signal.Signals = signal.SIGKILL) -> None:
+    """Ask Linux to end this process when its parent ends; the default does so while a kernel holds the interpreter."""
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None, use_errno=True).prctl(1, how, 0, 0, 0)  # PR_SET_PDEATHSIG
 
 
 async def hold(order: dict[str, Any]) -> None:

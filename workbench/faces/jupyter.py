@@ -8,21 +8,24 @@ explore("lif-frequency-matching")
 from __future__ import annotations
 
 import base64
+import json
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 import ipywidgets as w
-import pandas as pd
 import plotly.graph_objects as go
 import traitlets
 from IPython.display import display
+from plotly.utils import PlotlyJSONEncoder
 
 from workbench import theme
+from workbench.batch import Outcome, outcome_of
 from workbench.controls import ControlError
 from workbench.faces import markup
 from workbench.faces.jupyter_controls import AliasHandle, ControlHandle
+from workbench.faces.jupyter_output import HIDE_SAVED, LIVE, SavedFigure, front_end
 from workbench.latest import Latest
 from workbench.registry import registry
 from workbench.session import Change, Session
@@ -105,12 +108,16 @@ class Explorer(w.VBox):
             main.append(section("Claims", self._ledger))
         tools = w.HBox([self._preset, self._undo, self._redo, self._reset, self._code_button])
         tools.layout = wide(flex_flow="row wrap")
-        head = w.HTML(markup.STYLES + markup.heading(study.question, study.summary, level=2), layout=wide())
+        head = w.HTML(
+            markup.STYLES + HIDE_SAVED + markup.heading(study.question, study.summary, level=2), layout=wide()
+        )
         page = w.GridBox(
             [rail, w.VBox(main, layout=w.Layout(width="100%", min_width="0"))],
             layout=w.Layout(grid_template_columns="290px minmax(0, 1fr)", grid_gap="0 28px", width="100%"),
         )
         super().__init__([head, tools, self._code, page, self._theme], layout=w.Layout(width="100%", padding="8px"))
+        self.add_class(LIVE)
+        self._saved = SavedFigure(self._saved_bundle)
         self._stop = session.on_change(self._changed)
         self._buttons()
         self._draw()
@@ -169,6 +176,10 @@ class Explorer(w.VBox):
     # what changed
 
     def _changed(self, change: Change) -> None:
+        if self.view in change.views:
+            self._draw()
+        if change.claims:
+            self._judge.ask(None)
         with self._lock:
             for name in change.controls:
                 if name in self.handles:
@@ -183,12 +194,8 @@ class Explorer(w.VBox):
                 self.jobs[name].show()
             if change.notices:
                 self._say(" ".join(change.notices), "open")
-        if self.view in change.views:
-            self._draw()
-        elif change.controls:
+        if change.controls and self.view not in change.views:
             self._say_stale()
-        if change.claims:
-            self._judge.ask(None)
 
     @property
     def view(self) -> str:
@@ -227,6 +234,7 @@ class Explorer(w.VBox):
                 self._text.value = markup.prose(shown.content)
             self._holder.layout.display = None if shown.kind == "figure" else "none"
             self._save.value = markup.downloads(files)
+        self._saved.follow()
 
     def _failed(self, name: str, error: Exception) -> None:
         if name == self.view:
@@ -259,14 +267,13 @@ class Explorer(w.VBox):
         return {name: self.session.settings.values[name] for name in self.session.study.moving}
 
     @property
-    def result(self) -> dict[str, pd.DataFrame]:
-        """Tables of what has run here, by `experiment/table`; of a job that is on its way, the rows that are there."""
-        snapshot = self.session.snapshot
-        return {
-            f"{experiment}/{name}": table.frame
-            for experiment, result in snapshot.results.items()
-            for name, table in result.tables.items()
-        }
+    def result(self) -> Outcome:
+        """What has run here, as `run` gives it: `result["experiment/table"]` is a data frame; of a job that is on its
+        way, with the rows that are there."""
+        held = dict(self.session.held)
+        return outcome_of(
+            self.session, None, list(held), {name: dict(one.job.provenance) for name, one in held.items()}
+        )
 
     def figure(self, name: str = "") -> go.Figure:
         """A view under what is set now, as a Plotly figure with its title; of the view that is shown when left out.
@@ -284,8 +291,40 @@ class Explorer(w.VBox):
         drawn = theme.figure(shown.content, title=shown.title, subtitle=shown.subtitle)
         return go.Figure(drawn)
 
+    def __repr__(self) -> str:
+        session, study = self.session, self.session.study
+        said = ", ".join(
+            f"{name}={session.settings.controls[name].text(value)}" for name, value in self.controls.items()
+        )
+        return (
+            f"{study.question}\n  preset: {session.preset}\n  controls: {said}\n  views: {', '.join(study.views)}\n"
+            f"  experiments: {', '.join(study.experiments) or 'none'}"
+        )
+
+    def _repr_mimebundle_(self, **how: Any) -> dict[str, Any]:
+        return {**super()._repr_mimebundle_(**how), "text/plain": repr(self)}
+
+    def _ipython_display_(self) -> None:
+        if not front_end():
+            print(repr(self))
+            return
+        display(self._repr_mimebundle_(), raw=True)
+        self._saved.show()
+
+    def _saved_bundle(self) -> dict[str, Any]:
+        """The view that is shown, as a notebook keeps it."""
+        shown = self.session.show(self.view)
+        if shown.kind == "figure":
+            drawn = self.figure(self.view).update_layout(height=420).to_plotly_json()
+            return {"application/vnd.plotly.v1+json": json.loads(json.dumps(drawn, cls=PlotlyJSONEncoder)),
+                    "text/plain": f"{shown.title}\n{shown.subtitle}"}  # fmt: skip
+        body = {"table": markup.table, "stats": markup.stats}.get(shown.kind, markup.prose)(shown.content)
+        return {"text/html": markup.STYLES + markup.heading(shown.title, shown.subtitle) + body,
+                "text/plain": f"{shown.title}\n{shown.subtitle}"}  # fmt: skip
+
     def close(self) -> None:
         """End all widgets; jobs go on."""
+        self._saved.stop()
         self._stop()
         self._latest.close()
         self._judge.close()

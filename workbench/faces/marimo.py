@@ -14,6 +14,7 @@ hold and gives what can be shown under it. Run as a script, a notebook runs its 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -27,7 +28,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench import theme
-from workbench.batch import RunFailed, ended
+from workbench.batch import RunFailed, ended, progress_line
 from workbench.claims import Judgement
 from workbench.controls import Choice, Control, ControlError, Data, Flag, Integer, Number
 from workbench.faces import markup
@@ -82,9 +83,12 @@ class Page:
         tell: the setter of a `mo.state` that counts; cells that read the state are run again when a job moves on.
         runner: what runs experiments; the one of this process, with the user's store, when left out.
 
+    A notebook run as a script, `python notebook.py --preset quick --seed 1 --beta 0.5`, takes preset and controls from
+    that line, says how far it is, and prints a line for each claim that it shows.
+
     Raises:
         UnknownStudy, StudyError: no such study, or it cannot be imported.
-        ControlError: a value or preset that cannot be.
+        ControlError: a value or preset that cannot be; in a script, its sentence and exit status 2.
     """
 
     def __init__(
@@ -97,9 +101,19 @@ class Page:
         tell: Callable[[Any], None] | None = None,
         runner: Runner | None = None,
     ) -> None:
-        values = dict(controls or {}) if seed is None else {**(controls or {}), "seed": seed}
-        self.session = Session(registry().get(slug), None, values=values, preset=preset, visitor=who())
         self.recorder = RECORDER.get()
+        values = dict(controls or {}) if seed is None else {**(controls or {}), "seed": seed}
+        self.script = self.recorder is None and is_script()
+        if self.script:
+            values |= mo.cli_args().to_dict()
+            preset = str(values.pop("preset", preset))
+        try:
+            self.session = Session(registry().get(slug), None, values=values, preset=preset, visitor=who())
+        except ControlError as error:
+            if not self.script:
+                raise
+            sys.stderr.write(f"assay: {error}\n")
+            raise SystemExit(2) from None
         if runner is None and self.recorder is not None:
             runner = self.recorder.runner
         if runner is None:
@@ -217,7 +231,14 @@ class Page:
             RunFailed, Cancelled: it ended without one.
             ControlError: an input that does not allow it.
         """
-        follow = self.recorder.follow if self.recorder is not None else lambda job: None
+        title = self.session.study.experiments[experiment].title
+
+        def follow(job: Job) -> None:
+            if self.recorder is not None:
+                self.recorder.follow(job)
+            elif self.script and sys.stderr.isatty():
+                progress_line(title, job.fraction, job.message)
+
         job = ended(self.session, experiment, tick=follow)
         if job.state is State.FAILED:
             raise RunFailed(job.error, fault=job.fault, log=job.log)
@@ -368,6 +389,8 @@ class Here:
     def claims(self, *ids: str) -> mo.Html:
         """The ledger of some claims; of all when no id is given."""
         chosen = [self.judgement(id) for id in ids or self.page.session.study.claims]
+        if self.page.script:
+            print("".join(f"{one.verdict!s:12} {one.claim.id:3} {one.claim.sentence}\n" for one in chosen), end="")
         if self.page.recorder is not None:
             return mo.Html(self.page.recorder.part("claims", self.page.session, chosen))
         return mo.Html(markup.ledger(chosen))
@@ -402,6 +425,12 @@ def asked(control: Control, value: Any, who: Visitor) -> object:
                 raise ControlError(control.name, str(error)) from None
         return value["name"]
     return value
+
+
+def is_script() -> bool:
+    """Whether the notebook that runs is what Python was started with."""
+    started, folder = Path(sys.argv[0]), mo.notebook_dir()
+    return not mo.running_in_notebook() and started.suffix == ".py" and started.resolve().parent == folder
 
 
 def who() -> Visitor:

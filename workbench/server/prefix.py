@@ -15,7 +15,7 @@ from workbench.server.asgi import App, Receive, Scope, Send
 
 __all__ = ["Prefix", "clean_prefix"]
 
-PATTERN = re.compile(r"(/[A-Za-z0-9_~.-]+)+")
+PATTERN = re.compile(r"(/[A-Za-z0-9_~.@+-]+)+")
 
 
 def clean_prefix(prefix: str, own: Iterable[str] = ()) -> str:

@@ -6,16 +6,17 @@ import errno
 import socket
 import sys
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
 
 from workbench.controls import ControlError
 from workbench.server.asgi import is_loopback
-from workbench.server.settings import settings_of
+from workbench.server.settings import Settings, settings_of
 from workbench.server.site import application
 
-__all__ = ["serve"]
+__all__ = ["serve", "serve_on"]
 
 MESSAGE_LIMIT = 4 * 1024**2  # bytes of one message of a page, which says what somebody did; files come by HTTP
 
@@ -68,25 +69,43 @@ def serve(
     Raises:
         ControlError: a setting that cannot be, in one sentence.
     """
-    from workbench.runner import default_runner
-
     settings = settings_of(host, prefix, users, oidc, roots)
-    listening = bound(host, port)
-    with listening:
-        app = application(settings)
+    with bound(host, port) as listening:
         here = "localhost" if is_loopback(host) or host in ("0.0.0.0", "::") else host
         address = f"http://{here}:{listening.getsockname()[1]}{prefix.rstrip('/')}"
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, ws_max_size=MESSAGE_LIMIT)
-        )
-        print(address, flush=True)
-        if not is_loopback(host):
-            print("assay: put a proxy with TLS in front: passwords travel as they are typed", file=sys.stderr)
+
+        def say() -> None:
+            print(address, flush=True)
+            if not is_loopback(host):
+                print("assay: put a proxy with TLS in front: passwords travel as they are typed", file=sys.stderr)
+            if open_browser:
+                webbrowser.open(address)
+
+        serve_on(listening, settings, warm=warm, ready=say)
+
+
+def serve_on(
+    listening: socket.socket, settings: Settings, *, warm: bool = False, ready: Callable[[], None] | None = None
+) -> None:
+    """Serve on a socket until interrupted.
+
+    Args:
+        listening: a socket that listens.
+        settings: what is served, and to whom.
+        warm: start the workers now.
+        ready: called when what is served is made.
+    """
+    from workbench.runner import default_runner
+
+    app = application(settings)
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, ws_max_size=MESSAGE_LIMIT)
+    )
+    if ready is not None:
+        ready()
+    try:
         if warm:
             default_runner().warm()
-        if open_browser:
-            webbrowser.open(address)
-        try:
-            server.run(sockets=[listening])
-        finally:
-            default_runner().close()
+        server.run(sockets=[listening])
+    finally:
+        default_runner().close()

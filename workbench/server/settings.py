@@ -21,12 +21,14 @@ class Settings:
         users: the users file; None where nobody signs in by password.
         provider: an OpenID provider; None where there is none.
         roots: folders whose files may be named by their path; where nobody signs in, none means all.
+        signed_in: who comes is this user, whom another server asked to sign in, on a socket of that server's alone.
     """
 
     prefix: str = ""
     users: Path | None = None
     provider: Provider | None = None
     roots: tuple[Path, ...] = ()
+    signed_in: bool = False
 
     @property
     def sign_in(self) -> bool:

@@ -129,7 +129,7 @@ def application(settings: Settings = OPEN_HERE) -> App:
     inner: App = Meter(Patient(app, readiness, set(pages)), metrics)
     if gate is not None and sockets is not None:
         inner = SignIn(inner, gate, sockets)
-    return Prefix(Guard(inner, loopback=gate is None), prefix)
+    return Prefix(Guard(inner, loopback=gate is None and not settings.signed_in), prefix)
 
 
 class Patient:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from workbench import explore
+from workbench.batch import Outcome
 from workbench.controls import ControlError
 
 
@@ -64,9 +65,11 @@ def test_what_is_seen_can_be_taken_along(explorer):
     assert "2.00 V" in figure.layout.title.text and max(drawn(figure.data[0].y)) == pytest.approx(2.0, rel=1e-3)
     with pytest.raises(ControlError, match="view: got 'no such'; expected one of"):
         explorer.figure("no such")
-    assert explorer.result == {}
+    assert explorer.result.tables == {}
     ended(explorer, explorer.run("climb"))
-    assert len(explorer.result["climb/heights"]) > 0
+    outcome = explorer.result
+    assert type(outcome) is Outcome and outcome.controls["amplitude"] == 2.0
+    assert len(outcome["climb/heights"]) > 0 and outcome.provenance["climb"]["seed"] == 0
 
 
 def test_another_handle_sets_its_control(explorer):
@@ -179,3 +182,22 @@ def test_a_dark_theme_redraws_the_figure(explorer):
     explorer._theme.dark = True
     assert explorer.settle()
     assert explorer.live.layout.template.layout.font.color != before
+
+
+def test_a_session_without_a_front_end_prints_text(explorer, capsys):
+    explorer._ipython_display_()
+    said = capsys.readouterr().out
+    assert said.startswith("Does a wave keep its amplitude?\n  preset: quick\n") and "amplitude=1" in said
+    assert explorer._repr_mimebundle_()["text/plain"] == repr(explorer)
+
+
+def test_what_a_notebook_keeps_is_what_is_shown(explorer):
+    explorer.handles["amplitude"]._field.value = "2"
+    assert explorer.settle()
+    kept = explorer._saved_bundle()
+    figure = kept["application/vnd.plotly.v1+json"]
+    assert "2.00 V" in figure["layout"]["title"]["text"] and max(drawn(figure["data"][0]["y"])) == pytest.approx(
+        2, rel=1e-3
+    )
+    explorer.view = "numbers"
+    assert "<table" in explorer._saved_bundle()["text/html"] or "<dt" in explorer._saved_bundle()["text/html"]

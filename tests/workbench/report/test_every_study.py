@@ -18,9 +18,12 @@ from workbench.report.verify import FINE, verify_report
 
 KITCHEN = Path(__file__).parents[2] / "studies"
 REGISTRY = Registry([*study_folders(), KITCHEN])
+ALWAYS = ("kitchen-sink", "lif-frequency-matching")  # each takes half a minute; the others are slow tests
 
 
-@pytest.mark.parametrize("slug", REGISTRY.places)
+@pytest.mark.parametrize(
+    "slug", [slug if slug in ALWAYS else pytest.param(slug, marks=pytest.mark.slow) for slug in REGISTRY.places]
+)
 def test_a_report_at_quick_is_made_again_bit_by_bit(slug, tmp_path, monkeypatch):
     monkeypatch.setenv(
         "ASSAY_STUDIES", os.pathsep.join([str(KITCHEN), *os.environ.get("ASSAY_STUDIES", "").split(os.pathsep)])
