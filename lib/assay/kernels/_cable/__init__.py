@@ -66,7 +66,7 @@ def cable_steps(
     checked(cable, drive, wiring)
     n, cells = len(cable), drive.cells
     nodes = np.arange(n) if record is None else np.asarray(record, np.int64)
-    v0 = np.ascontiguousarray(np.broadcast_to(np.asarray(start, float), (n, cells)))
+    v0 = np.broadcast_to(np.asarray(start, float), (n, cells)).copy()  # one that may be written to, as all are
     serves("cable", "cpu")
     v, *tapes = cpu.forward(
         cable, wiring, drive, v0, cpu.steady_gates(v0), cpu.steady_synapses(v0, wiring), nodes, tape=tape is not None,
@@ -125,7 +125,7 @@ def cable_torch(
     checked(cable, drive, wiring)
     n, cells = len(cable), drive.cells
     nodes = np.arange(n) if record is None else np.asarray(record, np.int64)
-    v0 = np.ascontiguousarray(np.broadcast_to(np.asarray(start, float), (n, cells)))
+    v0 = np.broadcast_to(np.asarray(start, float), (n, cells)).copy()  # one that may be written to, as all are
     v, gate, s, places = (
         torch.from_numpy(x) for x in (v0, cpu.steady_gates(v0), cpu.steady_synapses(v0, wiring), nodes)
     )
