@@ -26,12 +26,12 @@ QUIET = {
 }  # fmt: skip
 
 
-def welcome(folder: Path, slug: str) -> Path:
-    """A notebook in the folder that goes through a study; one that is there already is left as it is.
+def welcome(folder: Path, slug: str = "") -> Path:
+    """A notebook in the folder that goes through a study, or lists all; one that is there already is left as it is.
 
     Args:
         folder: made when it is not there.
-        slug: the study.
+        slug: the study; all of them when left out.
 
     Returns:
         the notebook.
@@ -39,12 +39,12 @@ def welcome(folder: Path, slug: str) -> Path:
     Raises:
         ControlError: the folder cannot be written.
     """
-    path = folder / f"{slug}.ipynb"
+    path = folder / f"{slug or 'welcome'}.ipynb"
     cells = [
         {"cell_type": "markdown", "id": name, "metadata": {}, "source": text}
         if kind == "markdown" else
         {"cell_type": "code", "id": name, "metadata": {}, "source": text, "outputs": [], "execution_count": None}
-        for name, kind, text in story(registry().get(slug))
+        for name, kind, text in (story(registry().get(slug)) if slug else overview())
     ]  # fmt: skip
     notebook = {
         "nbformat": 4, "nbformat_minor": 5,
@@ -61,6 +61,23 @@ def welcome(folder: Path, slug: str) -> Path:
     except OSError as error:
         raise ControlError("folder", f"got {str(folder)!r}, which cannot be written: {error.strerror}") from None
     return path
+
+
+def overview() -> list[tuple[str, str, str]]:
+    """Cells of a notebook that lists the studies: name, kind and text of each."""
+    cards = [card for card in registry().cards() if not card.broken]
+    rows = "".join(f"| `{card.slug}` | {card.question} | {len(card.claims)} |\n" for card in cards)
+    return [
+        (
+            "studies", "markdown",
+            "# Which papers can be tested here?\n\n| study | question | claims |\n|---|---|---|\n" + rows + "\n"
+            "`assay lab STUDY` writes a notebook that goes through one. The launcher has the dashboards, and marimo "
+            "notebooks to edit. This notebook is yours to change.",
+        ),
+        ("card", "code", f'from workbench import load\n\nstudy = load("{FIRST}")\nstudy'),
+        ("more", "markdown", "Tab completes what can be set, and `study.explore?` explains it."),
+        ("explore", "code", 'study.explore(preset="quick")'),
+    ]  # fmt: skip
 
 
 def story(study: Study) -> list[tuple[str, str, str]]:
@@ -149,7 +166,7 @@ def start(
     """Start JupyterLab with a notebook of a study, and serve until it is stopped.
 
     Args:
-        slug: the study; the first one of the gallery when left out.
+        slug: the study; a list of all when left out.
         folder: where notebooks are kept; a folder of the user's own when left out.
         port: the port to listen on; the first free one from 8888 when left out.
         open_browser: open a browser on it.
@@ -158,7 +175,7 @@ def start(
         UnknownStudy: no such study.
         ControlError: a port or a folder that cannot be.
     """
-    slug = registry().slug(slug or FIRST)
+    slug = registry().slug(slug) if slug else ""
     if port is not None and not 1 <= port <= 65535:
         raise ControlError("port", f"got {port}; expected a port from 1 to 65535")
     folder = (folder or home_folder() / "notebooks").expanduser().resolve()

@@ -20,6 +20,7 @@ import pandas as pd
 from workbench.claims import Claim, Judgement, Verdict, judge
 from workbench.controls import Control, ControlError, Data, Number
 from workbench.identity import Code, code_of, content_hash, key
+from workbench.long_lines import thinned, thinning_note
 from workbench.pool import POOL, Pool
 from workbench.results import Result, tables_of
 from workbench.run_protocol import Run
@@ -399,7 +400,9 @@ def as_shown(title: str, content: Any, elapsed: float = 0.0) -> Shown:
     title_part = layout.pop("title", None) or {}
     heading: dict[str, Any] = {"text": title_part} if isinstance(title_part, str) else dict(title_part)
     subtitle = (heading.get("subtitle") or {}).get("text") or ""
-    return Shown("figure", {**figure, "layout": layout}, heading.get("text") or title, subtitle, elapsed)
+    drawn, most = thinned({**figure, "layout": layout})
+    subtitle = " ".join(filter(None, [subtitle, thinning_note(most) if most else ""]))
+    return Shown("figure", drawn, heading.get("text") or title, subtitle, elapsed)
 
 
 @functools.cache

@@ -23,12 +23,14 @@ def server_at(home):
     }  # fmt: skip
     command = [sys.executable, "-c", "from workbench.server.serving import serve; serve(port=0)"]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        assert address.startswith("http://localhost:"), address
-        yield address
-        process.terminate()
-        process.wait(20)
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            assert address.startswith("http://localhost:"), address
+            yield address
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 @pytest.fixture(scope="session")
@@ -59,17 +61,19 @@ def served(tmp_path):
         }  # fmt: skip
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with subprocess.Popen([*command, "--port", str(port)], env=environment, cwd=ROOT, **quiet) as process:
-            deadline = time.monotonic() + 30
-            while True:
-                assert process.poll() is None and time.monotonic() < deadline
-                try:
-                    socket.create_connection(("127.0.0.1", port), 0.2).close()
-                    break
-                except OSError:
-                    time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}"
-            process.terminate()
-            process.wait(20)
+            try:
+                deadline = time.monotonic() + 60
+                while True:
+                    assert process.poll() is None and time.monotonic() < deadline
+                    try:
+                        socket.create_connection(("127.0.0.1", port), 0.2).close()
+                        break
+                    except OSError:
+                        time.sleep(0.1)
+                yield f"http://127.0.0.1:{port}"
+            finally:
+                process.terminate()
+                process.wait(20)
 
     return start
 

@@ -30,6 +30,7 @@ NOT_IMPORTED = {
     "bokeh": "panel stands on it; the bound keeps its serialisation",
     "bokeh-fastapi": "panel.io.fastapi asks for it",
     "jupyter-bokeh": "shows Panel objects in JupyterLab, for those who use both",
+    "jupyter-server-proxy": "finds what JupyterLab's launcher offers by our entry points",
     "jupyterlab": "started as a program",
     "pyright": "run as a program",
     "pytest-xdist": "a plugin",

@@ -20,6 +20,7 @@ def test_ruff(arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow  # a minute, and `make lint` says it sooner
 def test_types():
     done = subprocess.run(
         [sys.executable, "-m", "pyright", "--pythonpath", sys.executable],

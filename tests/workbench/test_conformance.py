@@ -155,8 +155,9 @@ def test_experiments_at_quick_run_code_that_their_key_sees_and_keep_the_budget(s
     """That a second process gives the same digests is what verifying each study's report shows."""
     first, seconds = quick(study, tmp_path, traced="yes")
     assert len(first) >= len(study.claims)
-    if seconds > BUDGET:  # with the trace, with kernels that are compiled, on cores that others keep busy
-        seconds = min(quick(study, tmp_path)[1] for _ in range(3))
+    for _ in range(3):
+        if seconds > BUDGET:  # with the trace, with kernels that are compiled, on cores that others keep busy
+            seconds = quick(study, tmp_path)[1]
     assert seconds <= BUDGET, f"{study.slug} took {seconds:.1f} core-seconds at quick"
 
 

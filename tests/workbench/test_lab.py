@@ -11,6 +11,7 @@ from workbench.lab import settings, start, story, welcome
 from workbench.registry import UnknownStudy, registry
 
 
+@pytest.mark.slow  # the list of all studies is run below, and this one in a browser
 def test_the_notebook_is_valid_and_its_cells_run(kitchen, tmp_path):
     path = welcome(tmp_path / "new" / "folder", "kitchen-sink")
     notebook = nbformat.read(path, as_version=4)
@@ -33,6 +34,17 @@ def test_every_study_has_a_notebook(slug):
     for name, kind, text in story(registry().get(slug)):
         if kind == "code":
             compile(text, name, "exec")
+
+
+def test_without_a_study_all_are_listed(tmp_path):
+    path = welcome(tmp_path)
+    assert path.name == "welcome.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert all(f"| `{slug}` |" in notebook.cells[0].source for slug in registry().places)
+    done = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert "<table" in done.cells[1].outputs[0]["data"]["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in done.cells[3].outputs[0]["data"]
 
 
 def test_a_notebook_that_is_there_is_left_as_it_is(kitchen, tmp_path):

@@ -20,7 +20,10 @@ from workbench.registry import Registry
 from workbench.run_protocol import LocalRun
 from workbench.snapshot import Snapshot, settle
 study = Registry([root / "workbench" / "studies"]).get("my-paper")
-shown = Snapshot(study, settle(study, preset="quick")).show("picture")
+snapshot = Snapshot(study, settle(study, preset="quick"))
+shown = snapshot.show("picture")
+result = snapshot.perform("measure", LocalRun(0, study.experiments["measure"].tables))
+print(snapshot.with_results({"measure": result}).judge("1").verdict)
 print(shown.title)
 """
 
@@ -53,7 +56,8 @@ def test_the_files_fail_until_the_method_is_written_and_are_a_study_then(clone):
     files[0].write_text(method.replace(raises, "return strength * signal"))
     filled = subprocess.run([sys.executable, "-c", TRY, str(clone)], capture_output=True, text=True)
     assert filled.returncode == 0, filled.stderr
-    assert filled.stdout.strip().endswith("at strength 0.50 it reaches 0.50")
+    verdict, title = filled.stdout.splitlines()
+    assert verdict == "holds" and title.endswith("at strength 0.50 it reaches 0.50")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anywidget
 import ipywidgets as w
+import numpy as np
 import plotly.graph_objects as go
 import traitlets
 from IPython.display import display
@@ -25,7 +26,7 @@ from workbench.batch import Outcome, outcome_of
 from workbench.controls import ControlError
 from workbench.faces import markup
 from workbench.faces.jupyter_controls import AliasHandle, ControlHandle
-from workbench.faces.jupyter_output import HIDE_SAVED, LIVE, SavedFigure, front_end
+from workbench.faces.jupyter_output import HIDE_SAVED, LIVE, LiveFigure, SavedFigure, front_end
 from workbench.latest import Latest
 from workbench.registry import registry
 from workbench.session import Change, Session
@@ -88,7 +89,7 @@ class Explorer(w.VBox):
         self._heading = w.HTML(layout=wide())
         self._save = w.HTML(layout=wide())
         self._text = w.HTML(layout=wide())
-        self.live = go.FigureWidget(layout={"height": 420, "autosize": True})
+        self.live = LiveFigure(layout={"height": 420, "autosize": True})
         self._holder = w.VBox([self.live], layout=wide())
         self._views = w.Dropdown(
             options=[(view.title, name) for name, view in study.views.items()], layout=w.Layout(width="100%")
@@ -302,7 +303,7 @@ class Explorer(w.VBox):
         )
 
     def _repr_mimebundle_(self, **how: Any) -> dict[str, Any]:
-        return {**super()._repr_mimebundle_(**how), "text/plain": repr(self)}
+        return {**(super()._repr_mimebundle_(**how) or {}), "text/plain": repr(self)}
 
     def _ipython_display_(self) -> None:
         if not front_end():
@@ -390,19 +391,33 @@ class JobBar:
 
 def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
     """Make a figure widget show another figure: traces move in place where there are as many of the same type."""
-    traces, layout = [dict(trace) for trace in content["data"]], dict(content.get("layout") or {})
+    traces, layout = [gaps_as_null(trace) for trace in content["data"]], dict(content.get("layout") or {})
     gone = [key for key in figure.layout if key not in layout and key not in ("height", "autosize", "template")]
     layout.setdefault("height", 420)
-    same = [trace.type for trace in figure.data] == [trace.get("type", "scatter") for trace in traces]
+    there: Any = figure.data
+    same = [trace.type for trace in there] == [trace.get("type", "scatter") for trace in traces]
     with figure.batch_update():
         figure.update_layout({**dict.fromkeys(gone), **layout}, overwrite=True)
         if same:
-            for old, new in zip(figure.data, traces, strict=True):
+            for old, new in zip(there, traces, strict=True):
                 missing = [key for key in old if key not in new and key not in ("type", "uid")]
                 old.update({**dict.fromkeys(missing), **new}, overwrite=True)
     if not same:
         figure.data = ()
         figure.add_traces(traces)
+
+
+def gaps_as_null(value: Any) -> Any:
+    """Data in which what is not finite is null, where a figure widget would send it as JSON, which makes it a text."""
+    if isinstance(value, Mapping):
+        return {name: gaps_as_null(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim > 1 and not np.isfinite(value).all():
+        gaps = value.astype(object)
+        gaps[~np.isfinite(value)] = None
+        return gaps.tolist()
+    if isinstance(value, (list, tuple)):
+        return [gaps_as_null(part) for part in value]
+    return None if isinstance(value, (float, np.floating)) and not np.isfinite(value) else value
 
 
 def progress_bar() -> Callable[[str, float, str], None]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
+import plotly.graph_objects as go
 from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle, display
 
@@ -33,6 +35,22 @@ def front_end() -> bool:
     """Whether somebody can see widgets: this process is a kernel of Jupyter's."""
     shell = get_ipython()
     return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+class LiveFigure(go.FigureWidget):
+    """A figure widget whose state is what it shows, so that a page that is loaded again shows it too.
+
+    Plotly's own sends changes as messages, and brings its state up to date only when a cell displays the widget itself,
+    not one that holds it.
+    """
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """The state of all traits, or of some."""
+        if key is None and "_layout_obj" in vars(self):  # not while it is made
+            self._trait_values["_widget_layout"] = deepcopy(self._layout_obj._props)
+            self._trait_values["_widget_data"] = deepcopy(self._data)
+        found: dict[str, Any] = super().get_state(key, drop_defaults)
+        return found
 
 
 class SavedFigure:

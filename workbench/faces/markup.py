@@ -93,6 +93,9 @@ def number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", "−")
     if isinstance(value, float):
+        short = float(f"{value:.3g}")
+        if 1e3 <= abs(short) < 1e6:
+            return number(round(short))
         return "" if value != value else f"{value:.3g}".replace("-", "−")
     return str(value)
 

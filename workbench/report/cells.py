@@ -12,9 +12,10 @@ import json
 from typing import Any
 
 from workbench.faces import markup
+from workbench.long_lines import thinned
 from workbench.registry import registry
 from workbench.report.document import Block, Drawing, Numbers, TableBlock
-from workbench.report.figures import carried, thinned
+from workbench.report.figures import carried
 from workbench.report.narrative import run_reported
 from workbench.report.study_parts import table_blocks, view_blocks
 from workbench.session import Session

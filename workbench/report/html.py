@@ -25,6 +25,7 @@ from markupsafe import Markup
 from workbench.claims import Evidence, Expectation, Judgement, Verdict
 from workbench.faces.markup import GLYPHS, number, rich
 from workbench.faces.panel.parts import KEYS, sign
+from workbench.long_lines import thinned, thinning_note
 from workbench.report.document import (
     Aside,
     Block,
@@ -42,7 +43,7 @@ from workbench.report.document import (
     Prose,
     TableBlock,
 )
-from workbench.report.figures import MOST_POINTS, carried, thinned
+from workbench.report.figures import carried
 from workbench.report.maths import mathml
 from workbench.theme import STATIC, THEMES, template
 
@@ -198,10 +199,7 @@ class Writer:
         below = [rich(block.subtitle)] if block.subtitle else []
         below += [escape(block.note)] if block.note else []
         if left_out:
-            below.append(
-                f"A line of {number(left_out)} points is drawn by the lowest and highest of each stretch "
-                f"({number(MOST_POINTS)} points); the run keeps them all."
-            )
+            below.append(thinning_note(left_out))
         caption = "".join(f"<p>{line}</p>" for line in below)
         title = f"<b>Figure\N{NO-BREAK SPACE}{count}.</b> {spaced(rich(block.title))}"
         return (

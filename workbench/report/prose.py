@@ -137,7 +137,7 @@ def prose_blocks(html: str, *, placed: Callable[[str], Sequence[Block]] = lambda
             flush()
             found += placed(str(node["data-block"]))
         else:
-            pending.append(str(node))
+            pending.append(str(node) if isinstance(node, Tag) else escape(str(node), quote=False))
     flush()
     return found
 
@@ -174,7 +174,8 @@ def written(node: Tag) -> str:
 
 def piece(child: Tag | NavigableString) -> str:
     if isinstance(child, NavigableString):
-        return re.sub(r"([*_`\\$])", r"\\\1", re.sub(r"\s+", " ", str(child))) if str(child).strip() else " "
+        text = re.sub(r"\s+", " ", str(child))
+        return re.sub(r"[*_`\\$<]|&(?=#?\w+;)", lambda mark: f"\\{mark[0]}", text) if text.strip() else " "
     name, classes = child.name, child.get("class") or []
     if "tex" in classes:
         tex = child.get_text().strip()

@@ -14,15 +14,16 @@ from assay.data.references import Resolved, content_sha256, find_content, resolv
 from assay.data.sequences import Handled, InputError, LabelledSequences, labelled_sequences
 from assay.data.shipped import data_folder, sample, sample_version, samples
 from assay.data.shipped_models import MODEL_LINES, model_file
+from assay.data.shipped_neurons import NEURON_LINES, NEURONS, neuron_file
 from assay.data.shipped_votes import VOTE_LINES, vote_file
 from assay.data.synthetic import synthetic_sequences
 from assay.data.truth import SyntheticTruth
 
 __all__ = [
-    "MODEL_LINES", "SUFFIXES", "Clock", "Handled", "InputError", "LabelledSequences", "RadarFrames", "RadarOptions",
-    "RadarPoints", "Regularity", "Resolved", "SyntheticTruth", "VOTE_LINES", "add_noise", "compact_points",
-    "content_sha256", "data_folder", "find_content", "folder_points", "grid_points", "labelled_sequences", "log_points",
-    "model_file",
-    "nearest_frames", "open_radar", "open_sequences", "radar_sequences", "regularity", "resolve", "sample",
-    "sample_version", "samples", "synthetic_sequences", "vote_file",
+    "Clock", "Handled", "InputError", "LabelledSequences", "MODEL_LINES", "NEURONS", "NEURON_LINES", "RadarFrames",
+    "RadarOptions", "RadarPoints", "Regularity", "Resolved", "SUFFIXES", "SyntheticTruth", "VOTE_LINES",
+    "add_noise", "compact_points", "content_sha256", "data_folder", "find_content", "folder_points", "grid_points",
+    "labelled_sequences", "log_points", "model_file", "nearest_frames", "neuron_file", "open_radar",
+    "open_sequences", "radar_sequences", "regularity", "resolve", "sample", "sample_version", "samples",
+    "synthetic_sequences", "vote_file",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from assay.data.radhar import PLAIN, RadarOptions, radar_sequences
 from assay.data.references import content_sha256
 from assay.data.sequences import InputError, LabelledSequences
 from assay.data.shipped_models import MODEL_LINES, model_file
+from assay.data.shipped_neurons import NEURON_LINES, neuron_sample_version
 from assay.data.shipped_votes import VOTE_LINES, vote_sample_version
 from assay.data.synthetic import Variant, synthetic_sequences
 
@@ -40,7 +41,7 @@ def data_folder() -> Path | None:
 
 def samples() -> dict[str, str]:
     """Names of samples, the default first, with one line each; models stand in `MODEL_LINES`, votes in
-    `VOTE_LINES`.
+    `VOTE_LINES`, neurons in `NEURON_LINES`.
     """
     return LINES | ({WHOLE: WHOLE_LINE} if whole_radhar() else {})
 
@@ -84,6 +85,8 @@ def sample_version(name: str) -> str:
         return hashlib.sha256(f"{name} {SEED} {synthetic_sequences.__kwdefaults__}".encode()).hexdigest()
     if name in VOTE_LINES:
         return vote_sample_version(name)
+    if name in NEURON_LINES:
+        return neuron_sample_version(name)
     if name in MODEL_LINES:
         try:
             return content_sha256(model_file(name))

@@ -13,7 +13,7 @@ __all__ = ["gpu_status", "source_hash"]
 
 NOT_YET = "not yet run on a GPU; agrees with its reference in Triton's interpreter, compiles for sm_80 and sm_90."
 FOLDER: Traversable = resources.files("assay.kernels")
-KERNELS = ("balance", "lif", "packed_product", "prefix_support", "selective_scan")
+KERNELS = ("balance", "lif", "packed_product", "prefix_support", "selective_scan", "tree_solve")
 
 
 def source_hash(kernel: str) -> str:

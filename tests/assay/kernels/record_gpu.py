@@ -19,12 +19,15 @@ from torch.nn.functional import softplus
 
 from assay.kernels import (
     balance,
+    dhs_schedule,
     lif,
     pack_bits,
     packed_product,
     prefix_support,
     selective_scan,
     selective_scan_norms,
+    tree_solve,
+    tree_solve_rounds,
 )
 from assay.kernels._balance.reference import balance_reference
 from assay.kernels._lif.reference import lif_reference
@@ -33,6 +36,7 @@ from assay.kernels._packed_product.layout import BITS
 from assay.kernels._packed_product.reference import packed_product_reference
 from assay.kernels._prefix_support.reference import prefix_support_reference
 from assay.kernels._selective_scan.reference import scan_norms_reference, selective_scan_reference
+from assay.kernels._tree_solve.reference import tree_solve_reference
 from assay.kernels.gpu_record import source_hash
 
 PROJECT = Path(__file__).parents[3]
@@ -166,6 +170,30 @@ def compare_packed_product(device: str, shapes: Sequence[tuple[int, int, int, in
     return f"{len(cases)} cases agree with the reference in float64 to 1e-5"
 
 
+TREE_SHAPES = ((1, 1), (9, 131), (300, 4099), (5000, 3))  # nodes, cells
+
+
+def compare_tree_solve(device: str, shapes: Sequence[tuple[int, int]] = TREE_SHAPES) -> str:
+    """Lanes that are cells and lanes that are nodes, atomic and gathered; what was compared, in words."""
+    cases = list(itertools.product(shapes, (1, 8, 32)))
+    for number, ((n, cells), threads) in enumerate(cases):
+        rng = torch.Generator().manual_seed(number)
+        back = torch.randint(1, 6, (n,), generator=rng)
+        parent = (torch.arange(n) - back).clamp(min=0)
+        parent[0] = -1
+        a, b = -torch.rand(2, n, cells, generator=rng, dtype=torch.float64).unbind()
+        d = 12 + torch.rand(n, cells, generator=rng, dtype=torch.float64)
+        rhs = torch.randn(n, cells, generator=rng, dtype=torch.float64)
+        want = tree_solve_reference(a, b, d, rhs, parent)
+        there = [v.to(device) for v in (a, b, d, rhs)]
+        found = [tree_solve(*there, parent.to(device))]
+        schedule = dhs_schedule(parent.numpy(), threads)
+        found += [tree_solve_rounds(*there, schedule, deterministic=kind) for kind in (False, True)]
+        for x in found:
+            torch.testing.assert_close(x.cpu(), want, rtol=1e-11, atol=1e-12)
+    return f"{len(cases)} cases agree with the reference in float64 to 1e-11, in lanes of cells and of nodes"
+
+
 def main() -> int:
     if not torch.cuda.is_available():
         print("device: got no CUDA card; expected one, for the record is of a run on it.", file=sys.stderr)
@@ -175,6 +203,7 @@ def main() -> int:
     comparisons = {
         "balance": compare_balance, "lif": compare_lif, "packed_product": compare_packed_product,
         "prefix_support": compare_prefix_support, "selective_scan": compare_selective_scan,
+        "tree_solve": compare_tree_solve,
     }  # fmt: skip
     for kernel, compare in comparisons.items():
         runs[kernel] = {

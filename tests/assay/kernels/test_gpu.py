@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("triton")
 KEPT = Path(__file__).parent
-KERNELS = ["balance", "lif", "packed_product", "prefix_support", "selective_scan"]
+KERNELS = ["balance", "lif", "packed_product", "prefix_support", "selective_scan", "tree_solve"]
 
 
 def in_a_process(script, **environment):

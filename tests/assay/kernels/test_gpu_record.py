@@ -56,6 +56,7 @@ def test_the_command_compares_all_that_it_says():
     command = runpy.run_path(str(SCRIPT))
     assert command["compare_lif"]("cpu", [(1, 3), (9, 7)]).startswith("72 cases agree")
     assert command["compare_prefix_support"]("cpu", [(1, 1), (40, 7)]).startswith("8 cases agree")
+    assert command["compare_tree_solve"]("cpu", [(1, 1), (40, 7)]).startswith("6 cases agree")
     assert command["compare_selective_scan"]("cpu", [(1, 1, 1, 1), (2, 40, 9, 3)]).startswith("4 cases agree")
 
 

@@ -65,7 +65,7 @@ kinds = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(kinds, st.sampled_from([1, 2, 63, 500]), st.sampled_from([1, 7, 33]), st.integers(0, 99))
 def test_backward_is_autograd_through_the_reference(kinds, steps, neurons, seed):
     values = drawn(steps, neurons, seed=seed)

@@ -4,11 +4,13 @@ import base64
 import time
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from workbench import explore
 from workbench.batch import Outcome
 from workbench.controls import ControlError
+from workbench.faces.jupyter import redraw
 
 
 @pytest.fixture
@@ -201,3 +203,22 @@ def test_what_a_notebook_keeps_is_what_is_shown(explorer):
     )
     explorer.view = "numbers"
     assert "<table" in explorer._saved_bundle()["text/html"] or "<dt" in explorer._saved_bundle()["text/html"]
+
+
+def test_gaps_travel_as_gaps_wherever_they_stand():
+    z = np.array([[1, np.nan], [np.inf, 4]], np.float32)
+    figure = go.FigureWidget()
+    y = np.array([1, np.nan])
+    trace = {"type": "heatmap", "z": z, "customdata": [[np.float32("nan"), 2.0]]}
+    redraw(figure, {"data": [trace, {"type": "scatter", "x": [1.0, float("nan")], "y": y}], "layout": {}})
+    sent = figure.to_dict()["data"]
+    assert [list(row) for row in sent[0]["z"]] == [[1.0, None], [None, 4.0]] and sent[0]["customdata"][0][0] is None
+    assert list(sent[1]["x"]) == [1.0, None] and np.isnan(drawn(sent[1]["y"])[1])
+
+
+def test_a_page_that_is_loaded_again_is_told_what_is_shown(explorer):
+    explorer.handles["amplitude"]._field.value = "2"
+    assert explorer.settle()
+    state = explorer.live.get_state()
+    assert max(drawn(state["_widget_data"][0]["y"])) == pytest.approx(2.0, rel=1e-3)
+    assert "Voltage" in state["_widget_layout"]["yaxis"]["title"]["text"]

@@ -6,6 +6,7 @@ import pytest
 
 from workbench import load
 from workbench.controls import ControlError
+from workbench.faces.markup import number
 from workbench.registry import UnknownStudy, registry
 
 
@@ -60,3 +61,13 @@ def test_what_is_called_is_this_study(kitchen, monkeypatch, tmp_path):
         study.explore(amplitude=9)
     with pytest.raises(UnknownStudy, match="got 'nope'"):
         load("nope")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (12.345, "12.3"), (999.96, "1\N{NARROW NO-BREAK SPACE}000"), (4000.0, "4\N{NARROW NO-BREAK SPACE}000"),
+     (-123456.0, "−123\N{NARROW NO-BREAK SPACE}000"), (2.5e6, "2.5e+06"), (1e-7, "1e−07"), (float("nan"), ""),
+     (True, "yes")],
+)  # fmt: skip
+def test_numbers_read_as_people_write_them(value, text):
+    assert number(value) == text

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.report.figures import LONG, MOST_POINTS, carried, thinned
+from workbench.report.figures import LONG, carried
 from workbench.theme import figure, styled
 
 
@@ -46,29 +46,21 @@ def test_grids_words_and_dates_travel_as_they_are():
     assert drawn["data"][1]["x"][0].startswith("2026-01-01") and drawn["data"][1]["text"] == ["a"] * 80
 
 
-@given(st.integers(MOST_POINTS + 1, 6 * MOST_POINTS), st.integers(0, 2**32 - 1))
-def test_a_long_line_keeps_its_extremes_and_its_order(n, seed):
-    y = np.random.default_rng(seed).standard_normal(n)
-    content, most = thinned({"data": [{"y": y, "text": [str(i) for i in range(n)]}]})
-    trace = content["data"][0]
-    assert most == n and MOST_POINTS / 2 <= len(trace["y"]) <= MOST_POINTS
-    assert trace["y"].min() == y.min() and trace["y"].max() == y.max()
-    assert (np.diff(trace["x"]) > 0).all()
-    np.testing.assert_array_equal(trace["y"], y[trace["x"].astype(int)])
-    assert [int(t) for t in trace["text"]] == trace["x"].astype(int).tolist()
-
-
-def test_a_long_line_keeps_where_it_breaks():
-    y = np.arange(4.0 * MOST_POINTS)
-    y[100:1_000] = np.nan
-    x = thinned({"data": [{"y": y}]})[0]["data"][0]["x"]
-    between = x[(x >= 100) & (x < 1_000)]
-    assert len(between) >= 100 and np.isnan(y[between.astype(int)]).all()
-
-
-def test_a_short_line_is_left_as_it_is():
-    content = {"data": [{"y": np.arange(MOST_POINTS)}]}
-    assert thinned(content)[1] == 0 and thinned(content)[0]["data"][0]["y"] is content["data"][0]["y"]
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        (pd.Categorical(["b", "a", None]), ["b", "a", None]),
+        (pd.array(["b", None], dtype="string"), ["b", None]),
+        (pd.array([1, None, 3], dtype="Int64"), [1, None, 3]),
+        (pd.array([True, None], dtype="boolean"), [True, None]),
+        (pd.array([1.5, None], dtype="Float64"), [1.5, None]),
+        (pd.period_range("2026-01", periods=2, freq="M").array, ["2026-01", "2026-02"]),
+    ],
+    ids=lambda value: str(getattr(value, "dtype", "")),
+)
+def test_arrays_of_pandas_travel_as_their_values(values, wanted):
+    for array in (values, pd.Series(values), pd.Index(values)):
+        assert carried({"data": [{"type": "bar", "x": array, "y": [1] * len(wanted)}]})["data"][0]["x"] == wanted
 
 
 def merged(low, high):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from html import escape
 
 import pytest
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from workbench.report.document import Heading, Prose, levelled
 from workbench.report.prose import markdown_html, plain_markdown, prose_blocks
 
 HURTFUL = (
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "&<custom-tag>x</custom-tag>",
     "<script>alert(1)</script>",
     '<img src=x onerror="alert(1)">',
     '<a href="javascript:alert(1)">a</a>',
@@ -60,6 +64,18 @@ def test_what_is_left_neither_runs_nor_fetches(parts):
         assert not re.search(r"javascript:|url\(", " ".join(map(str, tag.attrs.values())), re.I)
         assert tag.name != "img" or str(tag["src"]).startswith("data:image/")
         assert "rp-plot" not in (tag.get("class") or [])
+
+
+@pytest.mark.parametrize("around", ["{}", "<p>{}</p>", "<b>x</b> {}", "<div><h2>t</h2>{}</div>"])
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;b&gt;", "a & b", "&x"]
+)
+def test_text_that_looks_like_a_tag_stays_text(around, text):
+    html = around.format(escape(text))
+    assert not BeautifulSoup(shown(html), "html.parser").find_all(["script", "img"])
+    assert text in BeautifulSoup(shown(html), "html.parser").get_text()
+    again = MarkdownIt("commonmark").render(plain_markdown(html))
+    assert text in BeautifulSoup(again, "html.parser").get_text()
 
 
 @given(st.lists(st.one_of(st.sampled_from(HURTFUL), st.text(max_size=20)), max_size=8))

@@ -123,6 +123,8 @@ def test_any_changed_byte_is_found(tmp_path_factory, form, data):
     if form == "md" and bytes(content[:at] + bytes([new]) + content[at + 1 :]).replace(b"\r\n", b"\n") == MADE[form]:
         return
     content[at] = new
+    if form == "ipynb" and content[at : at + 1].isdigit() and json.loads(content) == json.loads(MADE[form]):
+        return  # another last digit of the same number
     path = tmp_path_factory.mktemp("byte") / f"r.{form}"
     path.write_bytes(bytes(content))
     with pytest.raises(ReportError, match=r"^report: got r\."):

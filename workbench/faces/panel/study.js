@@ -160,7 +160,7 @@ function heard(m) {
   else if (m.kind === "broken") { S.views[m.name] = { broken: m.sentence }; showView(m.name); }
   else if (m.kind === "jobs") showJobs(m.jobs);
   else if (m.kind === "sweep") showSweep(m);
-  else if (m.kind === "claims") {
+  else if (m.kind === "claims" && $("#as-ledger")) { // a study may claim nothing
     const open = new Set($$("#as-ledger details[open]").map((e) => e.dataset.claim));
     $("#as-ledger").innerHTML = m.html;
     $$("#as-ledger details").forEach((e) => { e.open = open.has(e.dataset.claim); });
