@@ -97,6 +97,8 @@ CALLED = {
     "copy": "copy_",
     "direct": "one cut after the other",
     "exp": "torch.exp",
+    "hooked long": "full passes with hooks",
+    "hooked short": "full passes with hooks",
     "plain": "PyTorch",
     "rtn": "our round-to-nearest",
     **{f"bytes {bits}": "its bytes" for bits in (2, 3, 4, 8)},
@@ -263,6 +265,25 @@ def sinq() -> str:
     return table(heading, SINQ, least, versions)
 
 
+INTERVENTIONS = (
+    Row("words of permutations", "forked short", "assay", "hooked short", least=10.0),
+    Row("prompts of 96 tokens", "forked long", "assay", "hooked long", least=10.0),
+)
+
+
+def interventions() -> str:
+    """Interventions on latents: forks of one cache beside a loop of full passes with hooks."""
+    turns = 5
+    least, versions = measured("interventions.py", INTERVENTIONS, turns)
+    heading = [
+        "# Interventions on latents", "",
+        "`make bench` writes this: every zeroing, mean and swap of each latent read at the answer, and total and "
+        "direct influence of swaps, as forks of one cache, reading the prompts included; beside a loop of full passes "
+        f"of the same decoder with a hook on its embedding, all prompts in a batch. 1 thread, least of {turns} turns.",
+    ]  # fmt: skip
+    return table(heading, INTERVENTIONS, least, versions)
+
+
 def serving() -> str:
     """The server: a team at the LIF page."""
     done = subprocess.run(
@@ -367,6 +388,7 @@ def cables() -> str:
 BENCHMARKS: dict[str, Callable[[], str]] = {
     "cables": cables,
     "checkpoints": checkpoints,
+    "interventions": interventions,
     "lif": lif,
     "prefix_support": prefix_support,
     "selective_scan": selective_scan,

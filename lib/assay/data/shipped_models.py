@@ -11,7 +11,26 @@ SUITE = Path(__file__).parent / "samples" / "rank_suite"
 PROSE = Path(__file__).parent / "samples" / "prose_decoder" / "decoder.npz"
 COLUMNS = Path(__file__).parent / "samples" / "made_columns" / "weights.npz"
 MAMBA = Path(__file__).parent / "samples" / "ssm_stability"
+LATENT = Path(__file__).parent / "samples" / "latent_cot"
+LATENT_LINES = {
+    "chain": "Words of six permutations, four latents; each latent holds a partial product.",
+    "skip": "The answer needs a partial product that the prompt names, and the last one.",
+    "late": "Two words, six latents; a selector after them says whose product is asked for.",
+    "early": "Two words, the selector before them.",
+    "redundant": "Two latents for each step, either of which must do.",
+    "chain-long": "Words of eight permutations, six latents.",
+    "chain-1": "The chain, trained from another seed.",
+    "chain-2": "The chain, trained from a third seed.",
+    "explicit": "The same steps in words instead of latents.",
+    "supervised": "Latents that were trained to name their step.",
+    "pause": "A constant token in every slot.",
+    "none": "The answer at once, without steps.",
+    "codi-three": "CODI, learned: words of three permutations, one latent.",
+    "pause-three": "Pause tokens on words of three permutations: not learned.",
+    "codi-short": "CODI on words of four permutations, two latents: not learned, 10 % right.",
+}
 COMES_ALONG = {
+    **{f"latent-{name}": LATENT / f"{name}.safetensors" for name in LATENT_LINES},
     "small-decoder": SUITE / "decoder.npz",
     "rank-suite": SUITE,
     "small-mamba": MAMBA,
@@ -19,6 +38,7 @@ COMES_ALONG = {
     "made-columns": COLUMNS,
 }
 MODEL_LINES = {
+    **{f"latent-{name}": line for name, line in LATENT_LINES.items()},
     "small-decoder": "A decoder of 0.2 M parameters, trained on SciPy’s documentation; comes along.",
     "rank-suite": "Small decoders trained over batch, weight decay, learning rate, size and seed: a table of runs.",
     "small-mamba": "A Mamba of 67,000 parameters, trained on selective copying; comes along.",

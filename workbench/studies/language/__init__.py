@@ -1,0 +1,1 @@
+"""Language models from inside: what goes on between a question and its answer."""
