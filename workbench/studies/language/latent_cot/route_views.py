@@ -96,7 +96,7 @@ def influence_matrix(
 def scores(
     subject: Subject, bench: Bench | None, routes: Influence | None, effect: str, subset: str, influences: Result | None
 ) -> Figure:
-    """Locality, span, and what leaves the first step and enters the last, beside those of equal influence everywhere."""
+    """Locality, span, what leaves the first step and enters the last, beside those of equal influence everywhere."""
     W = matrix_of(routes, bench, subset) if routes is not None and bench is not None else from_run(influences, effect)
     if W is None:
         return nothing_live(subject)
