@@ -18,8 +18,9 @@ HEADER = 100 * 1024**2  # bytes of a safetensors header that its readers take
 SUFFIXES = {
     "a NumPy archive": (".npz",), "a NumPy array": (".npy",), "PyTorch weights": (".pt", ".pth", ".bin"),
     "safetensors": (".safetensors",), "GGUF": (".gguf",), "Parquet": (".parquet",),
-    "text": (".csv", ".tsv", ".txt", ".json", ".soc", ".soi"),
+    "text": (".csv", ".tsv", ".txt", ".json"),
 }  # fmt: skip
+OTHERS = {suffix for kind, suffixes in SUFFIXES.items() if kind != "text" for suffix in suffixes}
 PACKED = {
     b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7-zip",
 }  # fmt: skip
@@ -43,10 +44,10 @@ def check_kind(path: Path, name: str) -> str:
 
     Raises:
         ValueError: one sentence: it is of another kind, is not what its name says, is not whole, holds Python objects,
-            or would unpack to more than can be meant.
+            or would unpack to more than can be meant. Text may be called as its field has it: .swc, .soc, .jsonl.
     """
-    kind = kind_of(path, name)
-    if Path(name).suffix.lower() not in SUFFIXES[kind]:
+    kind, suffix = kind_of(path, name), Path(name).suffix.lower()
+    if suffix in OTHERS if kind == "text" else suffix not in SUFFIXES[kind]:  # each field has its own kinds of text
         raise ValueError(f"{name} holds {kind}; expected a name that ends in {' or '.join(SUFFIXES[kind])}")
     return kind
 

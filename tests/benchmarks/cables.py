@@ -8,7 +8,7 @@ computes them, as we do.
 import sys
 import time
 from collections.abc import Callable
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +53,8 @@ def ours() -> dict[str, Case]:
 def neurons() -> dict[str, Case]:
     sys.path.append(str(Path(__file__).parents[1] / "assay" / "dynamics" / "cables"))
     from neuron import h
-    from neuron_simulator import Neuron
+
+    Neuron = import_module("neuron_simulator").Neuron
 
     from assay.dynamics.cables import made_sections
 

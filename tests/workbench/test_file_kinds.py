@@ -106,3 +106,16 @@ def test_whatever_comes_is_a_kind_or_a_sentence(tmp_path_factory, rest, head):
     except ValueError as error:
         said = str(error)
     assert said == "text" or (said.startswith("a.csv ") and "\n" not in said)
+
+
+@pytest.mark.parametrize("name", ["cell.swc", "votes.soc", "prompts.jsonl", "README", "table.CSV"])
+def test_text_may_be_called_as_its_field_has_it(tmp_path, name):
+    (tmp_path / "file").write_text("1 1 0 0 0 8 -1\n")
+    assert check_kind(tmp_path / "file", name) == "text"
+
+
+@pytest.mark.parametrize("name", ["cell.npz", "model.safetensors", "model.PT", "table.parquet"])
+def test_text_is_not_called_as_another_kind(tmp_path, name):
+    (tmp_path / "file").write_text("1 1 0 0 0 8 -1\n")
+    with pytest.raises(ValueError, match=f"{name} holds text; expected a name that ends in .csv"):
+        check_kind(tmp_path / "file", name)

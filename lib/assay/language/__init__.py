@@ -36,10 +36,10 @@ from assay.language.effects import (
 )
 from assay.language.groups import Group, symmetric_group
 from assay.language.interventions import LatentModel, Operation, Outcome, Plan, Rollout, intervene, rollout
-from assay.language.kept_latents import LATENT_FOLDER, KeptLatent, kept_latents, read_latent
 from assay.language.latent_decoder import LatentDecoder
 from assay.language.latent_gpt2 import Gpt2Latent, Questions
 from assay.language.latent_training import LatentRecipe, Stage, train_latent
+from assay.language.latent_weights import LATENT_FOLDER, KeptLatent, kept_latents, read_latent
 from assay.language.operations import (
     OPERATIONS,
     class_directions,

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import torch
 
-from assay.language.kept_latents import LATENT_FOLDER, write_latent
 from assay.language.latent_recipes import RECIPES
 from assay.language.latent_training import Stage, train_latent
+from assay.language.latent_weights import LATENT_FOLDER, write_latent
 
 __all__ = ["main"]
 

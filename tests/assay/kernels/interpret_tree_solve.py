@@ -23,7 +23,7 @@ for number, (n, cells, roots) in enumerate(cases):
     alike = gpu.solve(*(v[:, 0].contiguous() for v in shared), rhs, up, order)
     torch.testing.assert_close(alike, tree_solve_reference(*shared, rhs, up))
     count += 2
-    for threads in (1, 2, 5, 32):
+    for threads in (2, 32):
         schedule = dhs_schedule(parent, threads)
         for deterministic in (False, True):
             found = gpu.solve_rounds(a, b, d, rhs, schedule, deterministic=deterministic)

@@ -181,7 +181,7 @@ def compare_tree_solve(device: str, shapes: Sequence[tuple[int, int]] = TREE_SHA
         back = torch.randint(1, 6, (n,), generator=rng)
         parent = (torch.arange(n) - back).clamp(min=0)
         parent[0] = -1
-        a, b = -torch.rand(2, n, cells, generator=rng, dtype=torch.float64).unbind()
+        a, b = (-torch.rand(2, n, cells, generator=rng, dtype=torch.float64)).unbind()
         d = 12 + torch.rand(n, cells, generator=rng, dtype=torch.float64)
         rhs = torch.randn(n, cells, generator=rng, dtype=torch.float64)
         want = tree_solve_reference(a, b, d, rhs, parent)

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from assay.language import LatentRecipe, WordTask, kept_latents, read_latent, train_latent
-from assay.language.kept_latents import write_latent
 from assay.language.latent_recipes import RECIPES
 from assay.language.latent_training import METHODS, Run, untrained
+from assay.language.latent_weights import write_latent
 from assay.language.make_latent_models import collect, main
 
 SMALL = WordTask("chain", 4, degree=3)
