@@ -2,10 +2,12 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from importlib.metadata import entry_points
@@ -41,8 +43,7 @@ class Lab:
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self.port = found.getsockname()[1]
-        temporary = folder / "tmp"
-        temporary.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix="assay-lab-"))  # the path of a socket has at most 107 bytes
         self.temporary = temporary
         variables = {
             SIGNS: self.sign, "ASSAY_HOME": str(folder / "home"), "ASSAY_STUDIES": str(ROOT / "tests" / "studies"),
@@ -133,6 +134,7 @@ def test_both_are_served_below_a_path_and_asked_for_by_who_signed_in_alone(tmp_p
         left, ports = lab.end(signal.SIGTERM)
     assert not left and not ports
     assert not list(lab.temporary.glob("jupyter-server-proxy-*"))
+    shutil.rmtree(lab.temporary)
 
 
 @pytest.mark.slow
@@ -143,3 +145,4 @@ def test_twenty_starts_and_stops_leave_no_process_and_no_port(tmp_path):
         assert lab.get("assay-notebooks/").status_code == 200
         left, ports = lab.end((signal.SIGTERM, signal.SIGKILL)[turn % 2])
         assert not left and not ports, (turn, left, ports)
+        shutil.rmtree(lab.temporary)
