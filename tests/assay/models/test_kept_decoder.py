@@ -41,7 +41,7 @@ def test_models_by_name():
     found = resolve("sample:small-decoder")
     assert found.sha256 == content_sha256(DECODER_FILE) and found.path is None
     assert all(line.endswith(".") for line in MODEL_LINES.values())
-    with pytest.raises(ValueError, match="expected one of .*small-decoder"):
+    with pytest.raises(ValueError, match=r"expected one of .*small-decoder"):
         model_file("gpt-5")
 
 
