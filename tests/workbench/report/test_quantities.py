@@ -194,6 +194,26 @@ def test_what_shows_durations_is_never_compared(cooked):
     assert found["view/progress/data[0]/y"].kind == "statistical"
 
 
+def test_a_claim_on_a_ratio_of_durations_is_never_compared(cooked):
+    """All durations are not slowed alike, for then their ratio, and a verdict that rests on it, would stand still."""
+    snapshot, results, _ = cooked
+    study = snapshot.study
+
+    def faster(climb):
+        took = climb["heights"].took.to_numpy() + 1e-9
+        return Evidence.exact(took[-1] / took[0])
+
+    before = study.claims["1"]
+    study.claims["1"] = replace(before, function=faster, needs=("climb",), expects=Above(0.0, "ratio"))
+    try:
+        found = by_name(quantities_of(snapshot, results))
+    finally:
+        study.claims["1"] = before
+    kinds = {name: one.kind for name, one in found.items() if name.startswith("claim/1/")}
+    assert "claim/1/verdict" in kinds and set(kinds.values()) == {"timing"}
+    assert found["claim/2/verdict"].kind != "timing"
+
+
 def test_a_refused_view_is_a_quantity_too(cooked):
     snapshot, results, _ = cooked
     study = snapshot.study
