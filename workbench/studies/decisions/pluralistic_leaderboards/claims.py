@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from assay.decisions import WeightedProfile, comparison_law, solid_shortfall, theoretical_factor
-from assay.statistics import cluster_mean
+from assay.statistics import cluster_mean, wilson_interval
 from workbench.studies.decisions.pluralistic_leaderboards.controls import study
 from workbench.studies.decisions.pluralistic_leaderboards.methods import SHORT
 from workbench.study import Above, Below, Evidence, NeedsScale, Result, Within
@@ -26,13 +26,6 @@ def over_repeats(values: np.ndarray, repeats: np.ndarray, note: str = "") -> Evi
         return NeedsScale("Needs at least two repeats.", "assay run pluralistic-leaderboards --preset standard")
     found = cluster_mean(np.asarray(values, float), repeats, rng=np.random.default_rng(0))
     return Evidence(float(found.estimate), found.around, "worlds", found.clusters, note)
-
-
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    """95 % interval of a share; never of zero width."""
-    z = 1.96
-    centre, half = (hits + z * z / 2) / (n + z * z), z * math.sqrt(hits * (n - hits) / n + z * z / 4) / (n + z * z)
-    return max(0.0, min(centre - half, hits / n)), min(1.0, max(centre + half, hits / n))
 
 
 @study.claim(
@@ -185,7 +178,7 @@ def plural_stays_stable(compare: Result) -> Evidence:
         f"Worst γ̂ {worst['largest']:.2f}, {SHORT[worst['method']]} at φ = {worst['phi']:g}. Rounds chose "
         f"{100 * chosen:.0f} % of places; the others went to whoever gets the seats that are left."
     )
-    return Evidence(hits / n, wilson(hits, n), "leaderboards", n, note)
+    return Evidence(hits / n, wilson_interval(hits / n, n), "leaderboards", n, note)
 
 
 @study.claim(

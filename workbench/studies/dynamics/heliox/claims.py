@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from assay.statistics import student_interval
 from workbench.studies.dynamics.heliox.controls import study
 from workbench.study import Above, Below, Evidence, NeedsScale, Result
 
@@ -20,10 +21,9 @@ def over(values: np.ndarray, units: str, note: str = "", most: float = np.inf) -
     x = np.asarray(values, float)
     if len(x) < 2:
         return NeedsScale(f"Needs at least two {units}.", "assay run heliox --preset standard")
-    t = np.interp(len(x) - 1, [1, 2, 3, 4, 5, 9, 19, 60], [12.71, 4.303, 3.182, 2.776, 2.571, 2.262, 2.093, 2.0])
-    half = float(t * x.std(ddof=1) / np.sqrt(len(x)))
+    low, high = student_interval(x)
     mean = float(x.mean())
-    return Evidence(mean, (mean - half, min(mean + half, max(most, mean))), units, len(x), note)
+    return Evidence(mean, (low, min(high, max(most, mean))), units, len(x), note)
 
 
 def by_repeat(rows: pd.DataFrame, column: str) -> np.ndarray:

@@ -26,9 +26,9 @@ from assay.language import (
     train_latent,
     windowed,
 )
-from assay.statistics import cluster_bootstrap
+from assay.statistics import cluster_bootstrap, wilson_interval
 from workbench.studies.language.latent_cot.controls import study
-from workbench.studies.language.latent_cot.subject import Bench, bench_of, wilson
+from workbench.studies.language.latent_cot.subject import Bench, bench_of
 from workbench.study import Run, exact, note, statistical, timing
 
 LEAST = 700  # prompts: a probe of 24 classes on fewer says more of itself than of the latents
@@ -87,7 +87,7 @@ def commit(run: Run, prompts: int, seed: int, tau: float, delta: float) -> None:
                 )  # fmt: skip
                 both, worse = held.get(readout, (np.zeros(99), np.zeros(99)))
                 mean = float(own[:, i].mean())
-                ends_of = wilson(float(worse[i]), int((~train).sum()))
+                ends_of = wilson_interval(float(worse[i]), int((~train).sum()))
                 run.row("steps", model=name, readout=readout, step=t, superposition=mean,
                         low=min(float(ends.low), mean), high=max(float(ends.high), mean),
                         held=100 * both[i], worse=100 * worse[i], worse_low=100 * ends_of[0],

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 
 from assay.language import OPERATIONS, interchange_answers
+from assay.statistics import wilson_interval
 from workbench.studies.language.latent_cot.bench import Acted
 from workbench.studies.language.latent_cot.controls import study
-from workbench.studies.language.latent_cot.subject import Bench, Subject, shown_subset, wilson
+from workbench.studies.language.latent_cot.subject import Bench, Subject, shown_subset
 from workbench.study import Result, Stat
 from workbench.theme import Figure, axis, drawn, styled
 
@@ -52,7 +53,7 @@ def strip(
     kept = shown_subset(bench.base.correct.numpy(), subset)
     n = int(kept.sum())
     flips = acted.outcome.flipped.numpy()[:, kept].mean(axis=1)
-    ends = np.array([wilson(f, n) for f in flips])
+    ends = np.array([wilson_interval(float(f), n) for f in flips])
     steps = list(range(1, T + 1))
     before, after = (one[min(prompt, len(bench.words) - 1)] for one in acted.lens)
     names = bench.task.token_names()

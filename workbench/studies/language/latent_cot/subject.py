@@ -36,7 +36,7 @@ from assay.language import (
 from assay.language.user_models import LanguageModel
 from workbench.sources import Source
 
-__all__ = ["Bench", "Subject", "bench_of", "make_operations", "open_subject", "wilson"]
+__all__ = ["Bench", "Subject", "bench_of", "make_operations", "open_subject"]
 
 REFERENCE = 200  # prompts that means, classes and directions are taken from
 
@@ -239,14 +239,6 @@ def steps_of(step: int, also: str, latents: int) -> tuple[int, ...]:
         if not 1 <= one <= latents:
             raise ValueError(f"also: intervention step {one} out of 1..{latents}.")
     return tuple(sorted(chosen))
-
-
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Interval of a share of n prompts, 95 % (Wilson 1927)."""
-    z = 1.96
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return min(share, middle - half), max(share, middle + half)
 
 
 def shown_subset(flags: np.ndarray, subset: str) -> np.ndarray:
