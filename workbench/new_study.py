@@ -220,20 +220,11 @@ if __name__ == "__main__":
 '''
 NOTEBOOK_TEST = '''"""The notebook of SLUG: it runs at `quick`, and says what it found."""
 
-import importlib.util
 
-from workbench.places import notebooks_folder
-
-
-def test_it_runs_at_quick_and_its_values_can_be_read(fresh_home):
-    spec = importlib.util.spec_from_file_location("SNAKE_notebook", notebooks_folder() / "FAMILY" / "SNAKE.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    outputs, values = module.app.run(defs={"controls": {}, "preset": "quick", "seed": 1})
-    here = values["here"]
-    here.page.session.runner.close()
-    assert set(here.results) == set(here.page.session.study.experiments)
-    assert "Traceback" not in "".join(getattr(output, "text", "") or "" for output in outputs)
+def test_it_runs_at_quick_and_its_values_can_be_read(run_at_quick):
+    here, shown = run_at_quick("FAMILY/SNAKE.py", strength=0.25)
+    assert str(here.judgement("1").verdict) == "holds"
+    assert "at strength 0.25 it reaches" in shown
 '''
 FILES = {
     "lib/assay/FAMILY/SNAKE.py": METHOD,

@@ -1,27 +1,11 @@
 """The notebook of the study: it runs at `quick`, and says what it found."""
 
-import importlib.util
-
 import pytest
-
-from workbench.places import notebooks_folder
-
-NOTEBOOK = notebooks_folder() / "geometry" / "effective_rank.py"
 
 
 @pytest.mark.slow
-def test_it_runs_at_quick_and_its_values_can_be_read(fresh_home):
-    spec = importlib.util.spec_from_file_location("rank_notebook", NOTEBOOK)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    outputs, values = module.app.run(defs={"controls": {"move": 1.0}, "preset": "quick", "seed": 1})
-    here = values["here"]
-    session = here.page.session
-    session.runner.close()
-    assert session.value("move") == 1.0 and session.preset == "quick"
-    assert set(here.results) == set(session.study.experiments)
-    assert all(result.complete for result in here.results.values())
-    assert len(here.judgements()) == len(session.study.claims)
+def test_it_runs_at_quick_and_its_values_can_be_read(run_at_quick):
+    here, shown = run_at_quick("geometry/effective_rank.py", move=1.0)
+    assert here.page.session.value("move") == 1.0
     assert str(here.judgement("G").verdict) == "holds"
-    shown = "".join(getattr(output, "text", "") or "" for output in outputs)
-    assert "The same text at every gauge" in shown and "Traceback" not in shown
+    assert "The same text at every gauge" in shown

@@ -1,29 +1,11 @@
 """The notebook of the study: it runs at `quick`, and says what it found."""
 
-import importlib.util
-
 import pytest
-
-from workbench.places import notebooks_folder
-
-NOTEBOOK = notebooks_folder() / "dynamics" / "heliox.py"
 
 
 @pytest.mark.slow  # the report of each study runs its notebook too
-def test_it_runs_at_quick_and_its_values_can_be_read(fresh_home):
-    spec = importlib.util.spec_from_file_location("heliox_notebook", NOTEBOOK)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    outputs, values = module.app.run(
-        defs={"controls": {"neuron": "sample:binary", "threads": 32}, "preset": "quick", "seed": 1}
-    )
-    here = values["here"]
-    session = here.page.session
-    session.runner.close()
-    assert session.value("threads") == 32 and session.preset == "quick"
-    assert set(here.results) == set(session.study.experiments)
-    assert all(result.complete for result in here.results.values())
-    assert len(here.judgements()) == len(session.study.claims)
+def test_it_runs_at_quick_and_its_values_can_be_read(run_at_quick):
+    here, shown = run_at_quick("dynamics/heliox.py", neuron="sample:binary", threads=32)
+    assert here.page.session.value("threads") == 32
     assert {str(here.judgement(id).verdict) for id in ("3a", "3d", "4a", "4b")} == {"holds"}
-    shown = "".join(getattr(output, "text", "") or "" for output in outputs)
-    assert "the depth wall is" in shown and "Traceback" not in shown
+    assert "the depth wall is" in shown

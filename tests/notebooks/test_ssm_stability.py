@@ -1,27 +1,11 @@
 """The notebook of the study: it runs at `quick`, and says what it found."""
 
-import importlib.util
-
 import pytest
-
-from workbench.places import notebooks_folder
-
-NOTEBOOK = notebooks_folder() / "dynamics" / "ssm_stability.py"
 
 
 @pytest.mark.slow  # the report of each study runs its notebook too
-def test_it_runs_at_quick_and_its_values_can_be_read(fresh_home):
-    spec = importlib.util.spec_from_file_location("ssm_notebook", NOTEBOOK)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    outputs, values = module.app.run(defs={"controls": {"grade": "conditional"}, "preset": "quick", "seed": 1})
-    here = values["here"]
-    session = here.page.session
-    session.runner.close()
-    assert session.value("grade") == "conditional" and session.preset == "quick"
-    assert set(here.results) == set(session.study.experiments)
-    assert all(result.complete for result in here.results.values())
-    assert len(here.judgements()) == len(session.study.claims)
+def test_it_runs_at_quick_and_its_values_can_be_read(run_at_quick):
+    here, shown = run_at_quick("dynamics/ssm_stability.py", grade="conditional")
+    assert here.page.session.value("grade") == "conditional"
     assert str(here.judgement("2b").verdict) == "holds" and str(here.judgement("2c").verdict) == "fails"
-    shown = "".join(getattr(output, "text", "") or "" for output in outputs)
-    assert "Given the data: the bound lies" in shown and "no dot above it" in shown and "Traceback" not in shown
+    assert "Given the data: the bound lies" in shown and "no dot above it" in shown
