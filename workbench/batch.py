@@ -29,17 +29,9 @@ if TYPE_CHECKING:
     from workbench.runner import Job, Runner
 
 __all__ = [
-    "DEVICES",
-    "Interrupted",
-    "Outcome",
-    "RunFailed",
-    "ended",
-    "outcome_of",
-    "pick_device",
-    "run",
-    "run_study",
-    "run_sweep",
-]
+    "DEVICES", "Interrupted", "Outcome", "RunFailed", "ended", "outcome_of", "pick_device", "progress_line", "run",
+    "run_study", "run_sweep",
+]  # fmt: skip
 
 DEVICES = ("auto", "cpu", "cuda")
 Progress = Callable[[str, float, str], None]

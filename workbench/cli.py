@@ -109,9 +109,7 @@ def show(
     for name in ("name", "default", "expected", "what it is"):
         grid.add_column(name, overflow="fold")
     for control in study.moving.values():
-        default = "" if control.source else control.text(control.default)
-        expected = control.expected if control.source is None else f"what {control.source} gives"
-        grid.add_row(control.name, default, expected, control.doc)
+        grid.add_row(control.name, *control.beforehand, control.doc)
     for alias in study.aliases.values():
         grid.add_row(alias.name, "", f"{alias.unit} (sets {alias.control})", alias.doc)
     out.print(grid, "")

@@ -73,6 +73,11 @@ class Control:
         """What a good value looks like, in words."""
         raise NotImplementedError
 
+    @property
+    def beforehand(self) -> tuple[str, str]:
+        """Its default and what is expected, as texts, before a prepared value gave it choices or bounds."""
+        return ("", f"what {self.source} gives") if self.source else (self.text(self.default), self.expected)
+
     def parse(self, value: object) -> Any:
         """The canonical value.
 

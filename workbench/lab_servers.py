@@ -2,7 +2,8 @@
 
 `jupyter-server-proxy` finds the two by their entry points, starts one when somebody opens it, and sends it what lies
 below its path. The dashboards listen on a socket in a folder that only this user may enter. marimo can listen on a port
-alone, so it asks for a token that Jupyter knows. Both end with JupyterLab, also when that is killed.
+alone, so it asks for a token that Jupyter knows. Both end with JupyterLab, also when that is killed. Every Jupyter
+server reads the entries as it starts, so this module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -20,10 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from workbench.notebook_copies import copy_all
-from workbench.places import home_folder
-from workbench.theme import STATIC
-from workbench.worker_host import die_with_parent
+from workbench.places import PACKAGE
 
 __all__ = ["dashboards", "main", "notebooks"]
 
@@ -33,7 +31,7 @@ GRACE = 3.0  # seconds that kernels of notebooks have to end by themselves
 
 def entry(title: str, **traits: Any) -> dict[str, Any]:
     """What both servers have in common, in the terms of jupyter-server-proxy."""
-    card = {"title": title, "icon_path": str(STATIC / "favicon.svg"), "category": "Notebook"}
+    card = {"title": title, "icon_path": str(PACKAGE / "static" / "favicon.svg"), "category": "Notebook"}
     return {"launcher_entry": card, "absolute_url": True, "timeout": 90.0, **traits}
 
 
@@ -74,6 +72,9 @@ def serve_dashboards(address: Path, prefix: str) -> None:
 
 def serve_notebooks(port: int, prefix: str) -> None:
     """Have marimo edit the user's copies of the notebooks until a signal; its kernels end with it."""
+    from workbench.notebook_copies import copy_all
+    from workbench.places import home_folder
+
     folder = home_folder() / "marimo"
     copy_all(folder)
     command = [
@@ -105,6 +106,8 @@ def stop(number: int, frame: object) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Serve one of the two: `dashboards SOCKET PREFIX` or `notebooks PORT PREFIX`, as jupyter-server-proxy asks."""
+    from workbench.worker_host import die_with_parent
+
     parent = os.getppid()
     die_with_parent(signal.SIGTERM)
     if os.getppid() != parent:

@@ -53,8 +53,7 @@ def thinned(content: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """
     most, traces = 0, []
     for trace in content.get("data") or ():
-        line = trace.get("type", "scatter") in ("scatter", "scattergl") and "lines" in trace.get("mode", "lines")
-        y = numbers(trace.get("y")) if line else None
+        y = numbers(trace.get("y")) if may_be_long(trace) else None
         if y is None or y.ndim != 1 or len(y) <= MOST_POINTS:
             traces.append(dict(trace))
             continue
@@ -72,6 +71,16 @@ def thinned(content: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
                 found[name] = np.asarray(value, dtype=object)[keep].tolist()
         traces.append(found)
     return {**content, "data": traces}, most
+
+
+def may_be_long(trace: Mapping[str, Any]) -> bool:
+    """Whether a trace is a line of more points than are drawn, so that its numbers are worth a look."""
+    y = trace.get("y")
+    return (
+        trace.get("type", "scatter") in ("scatter", "scattergl")
+        and "lines" in trace.get("mode", "lines")
+        and (isinstance(y, Mapping) or (isinstance(y, MANY) and len(y) > MOST_POINTS))
+    )
 
 
 def envelope(y: np.ndarray) -> np.ndarray:

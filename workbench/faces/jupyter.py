@@ -19,7 +19,6 @@ import numpy as np
 import plotly.graph_objects as go
 import traitlets
 from IPython.display import display
-from plotly.utils import PlotlyJSONEncoder
 
 from workbench import theme
 from workbench.batch import Outcome, outcome_of
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from workbench.runner import Job, Runner
 
 __all__ = ["Explorer", "explore", "progress_bar"]
+
+HEIGHT = 420
 
 
 class ThemeWatch(anywidget.AnyWidget):
@@ -89,7 +90,7 @@ class Explorer(w.VBox):
         self._heading = w.HTML(layout=wide())
         self._save = w.HTML(layout=wide())
         self._text = w.HTML(layout=wide())
-        self.live = LiveFigure(layout={"height": 420, "autosize": True})
+        self.live = LiveFigure(layout={"height": HEIGHT, "autosize": True})
         self._holder = w.VBox([self.live], layout=wide())
         self._views = w.Dropdown(
             options=[(view.title, name) for name, view in study.views.items()], layout=w.Layout(width="100%")
@@ -289,8 +290,7 @@ class Explorer(w.VBox):
         shown = self.session.show(name)
         if shown.kind != "figure":
             raise ControlError("view", f"got {name!r}, which is {shown.kind}; expected a view that draws a figure")
-        drawn = theme.figure(shown.content, title=shown.title, subtitle=shown.subtitle)
-        return go.Figure(drawn)
+        return titled(shown)
 
     def __repr__(self) -> str:
         session, study = self.session, self.session.study
@@ -316,9 +316,8 @@ class Explorer(w.VBox):
         """The view that is shown, as a notebook keeps it."""
         shown = self.session.show(self.view)
         if shown.kind == "figure":
-            drawn = self.figure(self.view).update_layout(height=420).to_plotly_json()
-            return {"application/vnd.plotly.v1+json": json.loads(json.dumps(drawn, cls=PlotlyJSONEncoder)),
-                    "text/plain": f"{shown.title}\n{shown.subtitle}"}  # fmt: skip
+            kept = json.loads(str(titled(shown).update_layout(height=HEIGHT).to_json()))
+            return {"application/vnd.plotly.v1+json": kept, "text/plain": f"{shown.title}\n{shown.subtitle}"}
         body = {"table": markup.table, "stats": markup.stats}.get(shown.kind, markup.prose)(shown.content)
         return {"text/html": markup.STYLES + markup.heading(shown.title, shown.subtitle) + body,
                 "text/plain": f"{shown.title}\n{shown.subtitle}"}  # fmt: skip
@@ -393,7 +392,7 @@ def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
     """Make a figure widget show another figure: traces move in place where there are as many of the same type."""
     traces, layout = [gaps_as_null(trace) for trace in content["data"]], dict(content.get("layout") or {})
     gone = [key for key in figure.layout if key not in layout and key not in ("height", "autosize", "template")]
-    layout.setdefault("height", 420)
+    layout.setdefault("height", HEIGHT)
     there: Any = figure.data
     same = [trace.type for trace in there] == [trace.get("type", "scatter") for trace in traces]
     with figure.batch_update():
@@ -405,6 +404,11 @@ def redraw(figure: go.FigureWidget, content: Mapping[str, Any]) -> None:
     if not same:
         figure.data = ()
         figure.add_traces(traces)
+
+
+def titled(shown: Shown) -> go.Figure:
+    """A view's figure with its title in the plot."""
+    return go.Figure(theme.figure(shown.content, title=shown.title, subtitle=shown.subtitle))
 
 
 def gaps_as_null(value: Any) -> Any:

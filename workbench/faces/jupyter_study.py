@@ -49,12 +49,9 @@ class LoadedStudy:
     @property
     def controls(self) -> pd.DataFrame:
         """What can be set: name, default, what is expected, and what it is."""
-        names = self.study.moving.values()
-        rows = [{"name": c.name, "default": "" if c.source else c.text(c.default),
-                 "expected": bounds(c), "what it is": c.doc} for c in names]  # fmt: skip
-        rows += [{"name": a.name, "default": "", "expected": f"{a.unit} (sets {a.control})".strip(),
-                  "what it is": a.doc} for a in self.study.aliases.values()]  # fmt: skip
-        return pd.DataFrame(rows)
+        rows = [(c.name, *c.beforehand, c.doc) for c in self.study.moving.values()]
+        rows += [(a.name, "", f"{a.unit} (sets {a.control})".strip(), a.doc) for a in self.study.aliases.values()]
+        return pd.DataFrame(rows, columns=["name", "default", "expected", "what it is"])
 
     @property
     def experiments(self) -> pd.DataFrame:
@@ -76,15 +73,19 @@ class LoadedStudy:
         """What can be seen: name and title."""
         return pd.DataFrame([{"name": v.name, "title": v.title} for v in self.study.views.values()])
 
+    def _tables(self) -> list[tuple[str, pd.DataFrame]]:
+        """What the card shows, each with its heading."""
+        all_of = [("Controls", self.controls), ("Experiments", self.experiments), ("Claims", self.claims)]
+        return [(title, frame) for title, frame in all_of if len(frame)]
+
     def __dir__(self) -> Iterable[str]:
         return ["claims", "controls", "experiments", "explore", "export", "run", "study", "views"]
 
     def __repr__(self) -> str:
         study, slug = self.study, self.study.slug
         lines = [study.question, f"{study.paper.title} · {study.paper.venue} {study.paper.url}".rstrip(), ""]
-        for title, frame in (("Controls", self.controls), ("Experiments", self.experiments), ("Claims", self.claims)):
-            if len(frame):
-                lines += [title, frame.fillna("").to_string(index=False, max_colwidth=60), ""]
+        for title, frame in self._tables():
+            lines += [title, frame.fillna("").to_string(index=False, max_colwidth=60), ""]
         return "\n".join([*lines, f'explore("{slug}"), run("{slug}"), export("{slug}")'])
 
     def _repr_html_(self) -> str:
@@ -95,15 +96,9 @@ class LoadedStudy:
         )
         parts = [markup.STYLES, markup.heading(study.question, study.summary, level=2)]
         parts.append(markup.boxed(f'<p class="as-small">{paper}</p>'))
-        for title, frame in (("Controls", self.controls), ("Experiments", self.experiments), ("Claims", self.claims)):
-            if len(frame):
-                parts += [markup.boxed("<br>") + markup.heading(title), markup.table(frame)]
+        for title, frame in self._tables():
+            parts += [markup.boxed("<br>") + markup.heading(title), markup.table(frame)]
         return "".join(parts)
-
-
-def bounds(control: Any) -> str:
-    """What a control expects, with its unit."""
-    return str(control.expected if control.source is None else f"what {control.source} gives")
 
 
 def told(function: Callable[..., Any], study: Study, first: str, own: tuple[str, ...]) -> Callable[..., Any]:
@@ -123,7 +118,7 @@ def told(function: Callable[..., Any], study: Study, first: str, own: tuple[str,
             continue
         found.append(inspect.Parameter(control.name, inspect.Parameter.KEYWORD_ONLY, default=control.default))
         symbol = f" ({control.symbol})" if control.symbol else ""
-        lines.append(f"    {control.name}{symbol}: {bounds(control)}. {control.doc}")
+        lines.append(f"    {control.name}{symbol}: {control.beforehand[1]}. {control.doc}")
     for alias in study.aliases.values():
         found.append(inspect.Parameter(alias.name, inspect.Parameter.KEYWORD_ONLY, default=None))
         lines.append(f"    {alias.name}: {alias.unit}, sets {alias.control}. {alias.doc}")
