@@ -6,18 +6,15 @@ computes them, as we do.
 """
 
 import sys
-import time
-from collections.abc import Callable
 from importlib import import_module, metadata
 from pathlib import Path
 
 import numpy as np
 import torch
+from answering import Case, answer
 
 CELLS, LONGEST, DT, STEPS, THREADS = 1000, 12.0, 0.025, 400, 2
 AMPLITUDE = 1.0  # nA
-
-Case = Callable[[], object]
 
 
 def ours() -> dict[str, Case]:
@@ -81,12 +78,7 @@ def neurons() -> dict[str, Case]:
 def serve(library: str) -> None:
     ready = ours() if library == "assay" else neurons()
     name = "numba" if library == "assay" else library
-    print(f"{name} {metadata.version(name)}", flush=True)
-    for line in sys.stdin:
-        case = ready[line.strip()]
-        began = time.perf_counter()
-        case()
-        print(time.perf_counter() - began, flush=True)
+    answer(ready, f"{name} {metadata.version(name)}")
 
 
 if __name__ == "__main__":

@@ -5,15 +5,12 @@ the size from which glibc asks the kernel for fresh pages at every allocation.
 """
 
 import sys
-import time
-from collections.abc import Callable
 from importlib import metadata
 
 import torch
+from answering import Case, answer
 
 STEPS, NEURONS, THREADS = 128, 61_440, 2
-
-Case = Callable[[], object]
 
 
 def assay(x: torch.Tensor) -> dict[str, Case]:
@@ -77,15 +74,7 @@ def serve(library: str) -> None:
     x = 1.5 * torch.randn(STEPS, NEURONS, generator=torch.Generator().manual_seed(0))
     cases = {"assay": assay, "snntorch": snntorch, "spikingjelly": spikingjelly}[library](x)
     name = "numba" if library == "assay" else library
-    print(f"{name} {metadata.version(name)}, torch {torch.__version__.split('+')[0]}", flush=True)
-    for line in sys.stdin:
-        case = cases[line.strip()]
-        spent = []
-        for _ in range(IN_A_ROW):
-            began = time.perf_counter()
-            case()
-            spent.append(time.perf_counter() - began)
-        print(min(spent), flush=True)
+    answer(cases, f"{name} {metadata.version(name)}, torch {torch.__version__.split('+')[0]}", in_a_row=IN_A_ROW)
 
 
 if __name__ == "__main__":

@@ -6,17 +6,14 @@ who is before it.
 """
 
 import sys
-import time
-from collections.abc import Callable
 from importlib import metadata
 
 import numpy as np
 import torch
+from answering import Case, answer
 
 USERS, MODELS, THREADS = 1_000_000, 100, 2
 BLOCK = 20_000  # users that the direct count takes at a time: what it makes stays small
-
-Case = Callable[[], object]
 
 
 def direct(positions: torch.Tensor, ranking: torch.Tensor) -> torch.Tensor:
@@ -58,12 +55,7 @@ def cases() -> dict[str, Case]:
 def serve() -> None:
     torch.set_num_threads(THREADS)
     ready = cases()
-    print(f"numba {metadata.version('numba')}, torch {torch.__version__.split('+')[0]}", flush=True)
-    for line in sys.stdin:
-        case = ready[line.strip()]
-        began = time.perf_counter()
-        case()
-        print(time.perf_counter() - began, flush=True)
+    answer(ready, f"numba {metadata.version('numba')}, torch {torch.__version__.split('+')[0]}")
 
 
 if __name__ == "__main__":

@@ -7,16 +7,15 @@ forward and a backward pass of that length add to the process's memory at most (
 
 import ctypes
 import sys
-import time
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
 import torch
+from answering import Case, answer
 
 BATCH, LENGTH, CHANNELS, STATES, THREADS = 2, 1024, 256, 16, 2
 
-Case = Callable[[], object]
 Scan = Callable[..., torch.Tensor]
 
 
@@ -64,15 +63,7 @@ IN_A_ROW = 4  # a case follows itself: its memory is warm and no other library's
 def serve(library: str) -> None:
     ready = cases(scan_of(library), LENGTH)
     name = "numba" if library == "assay" else library
-    print(f"{name} {metadata.version(name)}, torch {torch.__version__.split('+')[0]}", flush=True)
-    for line in sys.stdin:
-        case = ready[line.strip()]
-        spent = []
-        for _ in range(IN_A_ROW):
-            began = time.perf_counter()
-            case()
-            spent.append(time.perf_counter() - began)
-        print(min(spent), flush=True)
+    answer(ready, f"{name} {metadata.version(name)}, torch {torch.__version__.split('+')[0]}", in_a_row=IN_A_ROW)
 
 
 def resident(kind: str) -> float:

@@ -6,15 +6,12 @@ take: `copy_` of half of them, which are read and written.
 """
 
 import sys
-import time
-from collections.abc import Callable
 from importlib import metadata
 
 import torch
+from answering import Case, answer
 
 ROWS, TALL, COLUMNS, GROUP, THREADS = 4096, 16384, 4096, 64, 2
-
-Case = Callable[[], object]
 
 
 def plain(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -54,12 +51,7 @@ def cases() -> dict[str, Case]:
 def serve() -> None:
     torch.set_num_threads(THREADS)
     ready = cases()
-    print(f"numba {metadata.version('numba')}, torch {torch.__version__.split('+')[0]}", flush=True)
-    for line in sys.stdin:
-        case = ready[line.strip()]
-        began = time.perf_counter()
-        case()
-        print(time.perf_counter() - began, flush=True)
+    answer(ready, f"numba {metadata.version('numba')}, torch {torch.__version__.split('+')[0]}")
 
 
 if __name__ == "__main__":

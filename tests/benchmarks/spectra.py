@@ -5,16 +5,13 @@ A float32 matrix in the shape of SmolLM2's unembedding, 49,152 × 576, with a de
 
 import logging
 import sys
-import time
-from collections.abc import Callable
 from importlib import metadata
 
 import numpy as np
 import torch
+from answering import Case, answer
 
 TOKENS, WIDTH, THREADS = 49_152, 576, 2
-
-Case = Callable[[], object]
 
 
 def matrix() -> torch.Tensor:
@@ -54,14 +51,7 @@ def serve(library: str) -> None:
     torch.set_num_threads(THREADS)
     cases = {"assay": assay, "weightwatcher": weightwatcher}[library](matrix())
     name = "numpy" if library == "assay" else library
-    answers = sys.stdout
-    sys.stdout = sys.stderr  # a library may print
-    print(f"{name} {metadata.version(name)}, torch {torch.__version__.split('+')[0]}", flush=True, file=answers)
-    for line in sys.stdin:
-        case = cases[line.strip()]
-        began = time.perf_counter()
-        case()
-        print(time.perf_counter() - began, flush=True, file=answers)
+    answer(cases, f"{name} {metadata.version(name)}, torch {torch.__version__.split('+')[0]}")
 
 
 if __name__ == "__main__":
