@@ -7,7 +7,9 @@ loopback and keeps Jupyter's own token.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +189,8 @@ def start(
     configuration.write_text(json.dumps(settings(folder, notebook, port, open_browser)), encoding="utf-8")
     sys.argv = ["jupyter-lab"]  # what Jupyter shows in messages of its own
     LabApp.launch_instance(argv=[f"--config={configuration}"])
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        # Stopped while a kernel starts, Jupyter's server leaves a thread behind that Python would wait for, for ever.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)

@@ -1,6 +1,7 @@
 """A server on a free port with a home of its own, and a browser that lets nothing leave the machine."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -57,10 +58,15 @@ def served(tmp_path):
             port = found.getsockname()[1]
         environment = os.environ | {
             "ASSAY_HOME": str(tmp_path / "home"), "ASSAY_STUDIES": str(ROOT / "tests" / "studies"),
-            "OMP_NUM_THREADS": "1", **variables,
+            "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1", **variables,
         }  # fmt: skip
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        with subprocess.Popen([*command, "--port", str(port)], env=environment, cwd=ROOT, **quiet) as process:
+        said = tmp_path / f"said-{port}.txt"
+        with (
+            said.open("wb") as out,
+            subprocess.Popen(
+                [*command, "--port", str(port)], env=environment, cwd=ROOT, stdout=out, stderr=out
+            ) as process,
+        ):
             try:
                 deadline = time.monotonic() + 60
                 while True:
@@ -73,7 +79,12 @@ def served(tmp_path):
                 yield f"http://127.0.0.1:{port}"
             finally:
                 process.terminate()
-                process.wait(20)
+                try:
+                    process.wait(60)
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGABRT)  # it says where it stands
+                    process.wait()
+                    raise AssertionError(f"it does not stop:\n{said.read_text()[-6000:]}") from None
 
     return start
 

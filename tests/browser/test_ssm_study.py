@@ -50,6 +50,7 @@ def test_a_matrix_is_moved_by_hand_and_its_status_follows(tab, server):
     tab.mouse.up()
     expect(status).to_have_text(re.compile("^REFUTED"))
     expect(title(tab, "matrices")).to_have_text("1 of 2 matrices decay alone")
+    expect(tab.locator("#as-c-first")).to_have_value(re.compile(r"^1\.(19|2\d?)\b"))  # where the hand let go
     texts = [tab.locator(f"#as-c-{name}").input_value() for name in ("first", "second")]
     rows = [[float(v) for v in text.replace(";", ",").split(",")] for text in texts]
     assert rows[1] == [0.9, 0, 0, -0.9] and rows[0][1::2] == [0, 0.5], "one matrix, its first column alone"

@@ -12,7 +12,11 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+import anywidget
+import ipywidgets as w
+import plotly
 import plotly.graph_objects as go
+import traitlets
 from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle, display
 
@@ -37,12 +41,86 @@ def front_end() -> bool:
     return shell is not None and getattr(shell, "kernel", None) is not None
 
 
-class LiveFigure(go.FigureWidget):
-    """A figure widget whose state is what it shows, so that a page that is loaded again shows it too.
+class PlotlySource(anywidget.AnyWidget):
+    """The text of Plotly's part in the browser: 5 MB that all figures of a kernel share."""
 
-    Plotly's own sends changes as messages, and brings its state up to date only when a cell displays the widget itself,
-    not one that holds it.
+    _esm = "export default {};"
+    text = traitlets.Unicode().tag(sync=True)
+    shared: PlotlySource | None = None
+
+    @classmethod
+    def of_this_kernel(cls) -> PlotlySource:
+        """The one all figures take; a new one where it was closed."""
+        if cls.shared is None or cls.shared.comm is None:
+            cls.shared = cls(text=str(go.FigureWidget._esm))
+        return cls.shared
+
+
+class LiveFigure(go.FigureWidget):
+    """A figure widget that shows what it holds, however late a page comes to it.
+
+    Plotly's own brings its state up to date only when a cell displays the widget itself, not one that holds it: a page
+    that is loaded again is empty. And it sends its 5 MB of code with every figure, which must run within 2 s or
+    anywidget gives the figure up: with several figures, or on a busy machine, none is ever drawn. Here the code comes
+    once, and what is sent to a figure meanwhile waits for it.
     """
+
+    _esm = """
+    const library = (model) => {
+      const made = (globalThis.assayPlotly ??= new Map()), version = model.get("_version");
+      if (!made.has(version)) {
+        const coming = (async () => {
+          const source = await model.widget_manager.get_model(model.get("_source").slice("IPY_MODEL_".length));
+          const url = URL.createObjectURL(new Blob([source.get("text")], { type: "text/javascript" }));
+          try { return (await import(url)).default; } finally { URL.revokeObjectURL(url); }
+        })();
+        coming.catch(() => made.delete(version));
+        made.set(version, coming);
+      }
+      return made.get(version);
+    };
+    const SENT = {
+      style_data: ["addTraces", "deleteTraces", "moveTraces", "restyle", "removeTraceProps"],
+      layout_data: ["relayout", "removeLayoutProps"],
+      both: ["update", "animate"],
+    };
+    const WHOLE = { "change:_widget_data": "style_data", "change:_widget_layout": "layout_data" };
+    const without = (part, [name, message]) =>  // what a message still has to say after the whole of a part came
+      part in message ? [name, { ...message, [part]: Array.isArray(message[part]) ? [] : {} }] : [name, message];
+    export default () => {
+      let ready;
+      return {
+        initialize({ model }) {
+          let waiting = [];
+          const heard = Object.values(SENT).flat().map((name) => [`change:_py2js_${name}`, () => {
+            const message = model.get(`_py2js_${name}`);
+            if (message !== null) waiting.push([name, message]);
+          }]).concat(Object.entries(WHOLE).map(([event, part]) => [event, () => {
+            waiting = waiting.filter(([name]) => !SENT[part].includes(name)).map((one) => without(part, one));
+          }]));
+          heard.forEach(([event, keep]) => model.on(event, keep));
+          ready = library(model).then((figure) => {
+            const made = figure();
+            heard.forEach(([event, keep]) => model.off(event, keep));
+            made.initialize({ model });
+            for (const [name, message] of waiting) {
+              model.set(`_py2js_${name}`, message);
+              model.set(`_py2js_${name}`, null);
+            }
+            return made;
+          });
+          ready.catch(() => {});  // told by `render`
+        },
+        async render(place) { return (await ready).render(place); },
+      };
+    };
+    """
+    _source = traitlets.Instance(PlotlySource).tag(sync=True, **w.widget_serialization)
+    _version = traitlets.Unicode(plotly.__version__).tag(sync=True)
+
+    @traitlets.default("_source")
+    def _shared_source(self) -> PlotlySource:
+        return PlotlySource.of_this_kernel()
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """The state of all traits, or of some."""

@@ -11,6 +11,7 @@ from workbench import explore
 from workbench.batch import Outcome
 from workbench.controls import ControlError
 from workbench.faces.jupyter import redraw
+from workbench.faces.jupyter_output import LiveFigure
 
 
 @pytest.fixture
@@ -222,3 +223,11 @@ def test_a_page_that_is_loaded_again_is_told_what_is_shown(explorer):
     state = explorer.live.get_state()
     assert max(drawn(state["_widget_data"][0]["y"])) == pytest.approx(2.0, rel=1e-3)
     assert "Voltage" in state["_widget_layout"]["yaxis"]["title"]["text"]
+
+
+def test_the_code_is_sent_once_and_is_plotly_s_own():
+    one, other = LiveFigure(), LiveFigure()
+    assert one._source is other._source and one._source.text == str(go.FigureWidget._esm)
+    assert len(str(one.get_state())) < 30_000
+    one._source.close()
+    assert LiveFigure()._source is not one._source

@@ -1,13 +1,16 @@
 """The product with packed weights on processors: Numba, bytes unpacked in registers, a share of the rows a thread.
 
-Inputs are laid out once so that what belongs to a bit field of neighbouring bytes lies side by side: loops over bytes
-then take vector instructions. A sum over codes is linear in their parts, so each stream is summed by itself; codes of a
-codebook are looked up one by one. Many inputs at a time go through a block of unpacked rows and a matrix product.
+A row is read as words of 32 bits, and inputs are laid out once in a plane for each place in a word: a loop over the
+words of a whole row then takes the widest vector instructions and sums across their lanes once. A sum over codes is
+linear in their parts, so each stream is summed by itself; codes of a codebook, and of groups that are no whole words,
+are taken one by one. Many inputs at a time go through a block of unpacked rows and a matrix product.
 """
 
 # What Numba compiles has the types of its arguments.
 # ruff: noqa: ANN001, ANN202
 # pyright: reportMissingParameterType=false
+
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -20,187 +23,143 @@ from assay.kernels.threads import shared_out
 
 __all__ = ["FEW", "multiplied"]
 
+Add = Callable[[np.ndarray, int, int], None]
 FEW = 4  # inputs up to which bytes are unpacked for each
-LAST, LAST_TWO, LAST_FOUR = np.uint8(1), np.uint8(3), np.uint8(15)  # bits of a byte
-TWO, THREE, FOUR, FIVE, SIX, SEVEN = (np.uint8(shift) for shift in range(2, 8))
-PIECES = {1: 8, 2: 16, 4: 32, 8: 64}  # bytes that are summed at a time, by bits: a length that is known ahead
+WORD = 32  # bits that are unpacked at a time
 BLOCK = 2**20  # weights that are unpacked at a time for many inputs
 
 
-@summing
-def _eights(row, other, x, y):
-    """Sum of 64 inputs over codes of eight bits, half of them beside the other half."""
-    s = np.float32(0)
-    for k in range(32):
-        s += np.float32(row[k]) * x[k] + np.float32(other[k]) * y[k]
-    return s
+def _eight_places(width: int, base: int) -> Callable[..., np.float32]:
+    """How eight codes of a word are summed, the first of them so many bits up."""
+    zero, one, two, three, four, five, six, seven = (np.uint32(base + width * place) for place in range(8))
+    last = np.uint32(2**width - 1)
+
+    @summing
+    def places(words, scales, a, b, c, d, e, f, g, h):
+        """Sum over words of scale times codes times inputs, which lie in a plane for each place in a word."""
+        total = np.float32(0)
+        for k in range(len(words)):
+            word = words[k]
+            s = np.float32(np.int32((word >> zero) & last)) * a[k]
+            s += np.float32(np.int32((word >> one) & last)) * b[k]
+            s += np.float32(np.int32((word >> two) & last)) * c[k]
+            s += np.float32(np.int32((word >> three) & last)) * d[k]
+            s += np.float32(np.int32((word >> four) & last)) * e[k]
+            s += np.float32(np.int32((word >> five) & last)) * f[k]
+            s += np.float32(np.int32((word >> six) & last)) * g[k]
+            s += np.float32(np.int32((word >> seven) & last)) * h[k]
+            total += s * scales[k]
+        return total
+
+    return places
+
+
+_fours = _eight_places(4, 0)
+_twos, _high_twos = _eight_places(2, 0), _eight_places(2, 16)
+_ones, _second_ones, _third_ones, _last_ones = (_eight_places(1, base) for base in (0, 8, 16, 24))
+BYTE, EIGHT, SIXTEEN, TWENTY_FOUR = np.uint32(255), np.uint32(8), np.uint32(16), np.uint32(24)
 
 
 @summing
-def _fours(row, a, b):
-    """Sum of 64 inputs over codes of four bits: those of low halves of 32 bytes, and of high halves."""
-    s = np.float32(0)
-    for k in range(32):
-        s += np.float32(np.uint8(row[k] & LAST_FOUR)) * a[k] + np.float32(np.uint8(row[k] >> FOUR)) * b[k]
-    return s
-
-
-@summing
-def _twos(row, a, b, c, d):
-    """Sum of 64 inputs over codes of two bits in 16 bytes, the lowest first."""
-    s = np.float32(0)
-    for k in range(16):
-        v = row[k]
-        s += np.float32(np.uint8(v & LAST_TWO)) * a[k] + np.float32(np.uint8(np.uint8(v >> TWO) & LAST_TWO)) * b[k]
-        s += np.float32(np.uint8(np.uint8(v >> FOUR) & LAST_TWO)) * c[k] + np.float32(np.uint8(v >> SIX)) * d[k]
-    return s
-
-
-@summing
-def _ones(row, a, b, c, d, e, f, g, h):
-    """Sum of 64 inputs over codes of one bit in 8 bytes, the lowest first."""
-    s = np.float32(0)
-    for k in range(8):
-        v = row[k]
-        s += np.float32(np.uint8(v & LAST)) * a[k] + np.float32(np.uint8(np.uint8(v >> LAST) & LAST)) * b[k]
-        s += np.float32(np.uint8(np.uint8(v >> TWO) & LAST)) * c[k]
-        s += np.float32(np.uint8(np.uint8(v >> THREE) & LAST)) * d[k]
-        s += np.float32(np.uint8(np.uint8(v >> FOUR) & LAST)) * e[k]
-        s += np.float32(np.uint8(np.uint8(v >> FIVE) & LAST)) * f[k]
-        s += np.float32(np.uint8(np.uint8(v >> SIX) & LAST)) * g[k] + np.float32(np.uint8(v >> SEVEN)) * h[k]
-    return s
+def _eights(words, scales, a, b, c, d):
+    """The same of the four codes of eight bits in a word."""
+    total = np.float32(0)
+    for k in range(len(words)):
+        word = words[k]
+        s = np.float32(np.int32(word & BYTE)) * a[k] + np.float32(np.int32((word >> EIGHT) & BYTE)) * b[k]
+        s += np.float32(np.int32((word >> SIXTEEN) & BYTE)) * c[k] + np.float32(np.int32(word >> TWENTY_FOUR)) * d[k]
+        total += s * scales[k]
+    return total
 
 
 @inlined
-def _eight_bits(row, x, n):
-    """Sum over the n bytes of a group."""
-    s = np.float32(0)
-    for k in range(0, n, 64):
-        s += _eights(row[k : k + 32], row[k + 32 : k + 64], x[k : k + 32], x[k + 32 : k + 64])
-    return s
-
-
-@inlined
-def _four_bits(row, x, n):
-    s = np.float32(0)
-    for k in range(0, n, 32):
-        s += _fours(row[k : k + 32], x[k : k + 32], x[n + k : n + k + 32])
-    return s
-
-
-@inlined
-def _two_bits(row, x, n):
-    s = np.float32(0)
-    for k in range(0, n, 16):
-        m = k + 16
-        s += _twos(row[k:m], x[k:m], x[n + k : n + m], x[2 * n + k : 2 * n + m], x[3 * n + k : 3 * n + m])
-    return s
-
-
-@inlined
-def _one_bit(row, x, n):
-    s = np.float32(0)
-    for k in range(0, n, 8):
-        m = k + 8
-        s += _ones(
-            row[k:m], x[k:m], x[n + k : n + m], x[2 * n + k : 2 * n + m], x[3 * n + k : 3 * n + m],
-            x[4 * n + k : 4 * n + m], x[5 * n + k : 5 * n + m], x[6 * n + k : 6 * n + m], x[7 * n + k : 7 * n + m],
-        )  # fmt: skip
-    return s
-
-
-@inlined
-def _any_bits(row, x, n, width):
-    """The same of any width and length, byte by byte."""
-    s = np.float32(0)
-    for place in range(8 // width):
-        for k in range(n):
-            s += np.float32((row[k] >> (place * width)) & ((1 << width) - 1)) * x[place * n + k]
-    return s
+def _spread(scale, scales):
+    """A group's scale for each of its words."""
+    size = len(scales) // len(scale)
+    for n in range(len(scale)):
+        scales[n * size : (n + 1) * size] = scale[n]
 
 
 # One function a width: in a loop that chooses among them, none is compiled well.
 
 
 @compiled
-def _stream_8(packed, start, step, factor, scale, x, out, first, last):
-    """Add what a stream of codes of eight bits says to the products of rows; x (groups, codes of a group)."""
+def _stream_8(words, start, size, factor, scale, x, out, first, last):
+    """Add what a stream of codes of eight bits says to the products of rows; x (places in a word, words)."""
+    scales = np.empty(size, np.float32)
     for i in range(first, last):
-        total = np.float32(0)
-        for n in range(scale.shape[1]):
-            row = packed[i, start + n * step : start + (n + 1) * step]
-            total += _eight_bits(row, x[n], step) * scale[i, n]
-        out[i] += factor * total
+        row = words[i, start : start + size]
+        _spread(scale[i], scales)
+        out[i] += factor * _eights(row, scales, x[0], x[1], x[2], x[3])
 
 
 @compiled
-def _stream_4(packed, start, step, factor, scale, x, out, first, last):
+def _stream_4(words, start, size, factor, scale, x, out, first, last):
     """The same of four bits."""
+    scales = np.empty(size, np.float32)
     for i in range(first, last):
-        total = np.float32(0)
-        for n in range(scale.shape[1]):
-            row = packed[i, start + n * step : start + (n + 1) * step]
-            total += _four_bits(row, x[n], step) * scale[i, n]
-        out[i] += factor * total
+        row = words[i, start : start + size]
+        _spread(scale[i], scales)
+        out[i] += factor * _fours(row, scales, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7])
 
 
 @compiled
-def _stream_2(packed, start, step, factor, scale, x, out, first, last):
+def _stream_2(words, start, size, factor, scale, x, out, first, last):
     """The same of two bits."""
+    scales = np.empty(size, np.float32)
     for i in range(first, last):
-        total = np.float32(0)
-        for n in range(scale.shape[1]):
-            row = packed[i, start + n * step : start + (n + 1) * step]
-            total += _two_bits(row, x[n], step) * scale[i, n]
+        row = words[i, start : start + size]
+        _spread(scale[i], scales)
+        total = _twos(row, scales, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7])
+        total += _high_twos(row, scales, x[8], x[9], x[10], x[11], x[12], x[13], x[14], x[15])
         out[i] += factor * total
 
 
 @compiled
-def _stream_1(packed, start, step, factor, scale, x, out, first, last):
+def _stream_1(words, start, size, factor, scale, x, out, first, last):
     """The same of one bit."""
+    scales = np.empty(size, np.float32)
     for i in range(first, last):
-        total = np.float32(0)
-        for n in range(scale.shape[1]):
-            row = packed[i, start + n * step : start + (n + 1) * step]
-            total += _one_bit(row, x[n], step) * scale[i, n]
+        row = words[i, start : start + size]
+        _spread(scale[i], scales)
+        total = _ones(row, scales, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7])
+        total += _second_ones(row, scales, x[8], x[9], x[10], x[11], x[12], x[13], x[14], x[15])
+        total += _third_ones(row, scales, x[16], x[17], x[18], x[19], x[20], x[21], x[22], x[23])
+        total += _last_ones(row, scales, x[24], x[25], x[26], x[27], x[28], x[29], x[30], x[31])
         out[i] += factor * total
-
-
-@compiled
-def _stream_any(packed, start, step, width, factor, scale, x, out, first, last):
-    """The same of any width, for groups that are not cut in whole pieces."""
-    for i in range(first, last):
-        total = np.float32(0)
-        for n in range(scale.shape[1]):
-            row = packed[i, start + n * step : start + (n + 1) * step]
-            total += _any_bits(row, x[n], step, width) * scale[i, n]
-        out[i] += factor * total
-
-
-def add_stream(
-    packed: np.ndarray, start: int, size: int, width: int, factor: np.float32, scale: np.ndarray, x: np.ndarray,
-    out: np.ndarray, first: int, last: int,
-) -> None:  # fmt: skip
-    """Add what a stream of a row's bytes says to the products of rows."""
-    step = size // scale.shape[1]
-    given = (factor, scale, x, out, first, last)
-    if step % PIECES[width]:
-        _stream_any(packed, start, step, width, *given)
-    else:
-        STREAMS[width](packed, start, step, *given)
 
 
 STREAMS = {8: _stream_8, 4: _stream_4, 2: _stream_2, 1: _stream_1}
 
 
 @compiled
-def _zeros(scale, zero, sums, out, first, last):
-    """Take the zeros' share away."""
+def _stream_any(packed, start, size, width, factor, scale, x, out, first, last):
+    """The same of any width, byte by byte, for groups that are no whole words; x (places in a byte, bytes)."""
+    size //= scale.shape[1]
     for i in range(first, last):
         total = np.float32(0)
         for n in range(scale.shape[1]):
-            total += scale[i, n] * zero[i, n] * sums[n]
-        out[i] -= total
+            s = np.float32(0)
+            for place in range(8 // width):
+                for k in range(n * size, (n + 1) * size):
+                    s += np.float32((packed[i, start + k] >> (place * width)) & ((1 << width) - 1)) * x[place, k]
+            total += s * scale[i, n]
+        out[i] += factor * total
+
+
+@summing
+def _weighed(scale, zero, sums):
+    total = np.float32(0)
+    for n in range(len(sums)):
+        total += scale[n] * zero[n] * sums[n]
+    return total
+
+
+@compiled
+def _zeros(scale, zero, sums, out, first, last):
+    """Take the zeros' share away."""
+    for i in range(first, last):
+        out[i] -= _weighed(scale[i], zero[i], sums)
 
 
 @compiled
@@ -222,11 +181,6 @@ def _looked_up(packed, second, low, high, levels, scale, x, out, first, last):
         out[i] += total
 
 
-def laid_out(x: np.ndarray, groups: int, places: int) -> np.ndarray:
-    """(groups, ·) inputs, those that meet the same place in a byte side by side within a group."""
-    return np.ascontiguousarray(x.reshape(groups, -1, places).transpose(0, 2, 1)).reshape(groups, -1)
-
-
 def multiplied(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, levels: Tensor | None, bits: int) -> Tensor:
     """As the reference, for float32 inputs; scales and zeros float32."""
     rows, columns = len(packed), x.shape[1]
@@ -238,31 +192,49 @@ def multiplied(x: Tensor, packed: Tensor, scale: Tensor, zero: Tensor, levels: T
             block = unpacked(packed[own], scale[own], zero[own], levels, bits, columns, x.dtype)
             torch.mm(x, block.T, out=out[:, own]) if step >= rows else out[:, own].copy_(x @ block.T)
         return out
-    widths = WIDTHS[bits]
     out = torch.zeros(len(x), rows)
-    bytes_of, scales, zeros = packed.numpy(), scale.numpy(), zero.numpy()
-    starts = np.cumsum([0, *(stream_bytes(columns, width) for width in widths)])
-    for number, given in enumerate(x):
-        own = out[number].numpy()
-        whole = given.numpy()
-        if levels is not None:
-            table, high = levels.numpy(), widths[1] if len(widths) > 1 else 0
+    scales, zeros = scale.numpy(), zero.numpy()
+    for given, own in zip(x.numpy(), out.numpy(), strict=True):
+        add = from_streams(given, packed.numpy(), scales, bits) if levels is None else from_levels(
+            given, packed.numpy(), scales, levels.numpy(), bits
+        )  # fmt: skip
+        sums = given.reshape(scales.shape[1], -1).sum(1, dtype=np.float32)
 
-            def look_up(first: int, last: int, own: np.ndarray = own, whole: np.ndarray = whole) -> None:
-                _looked_up(bytes_of, starts[1], widths[0], high, table, scales, whole, own, first, last)  # noqa: B023
+        def share(first: int, last: int, add: Add = add, own: np.ndarray = own, sums: np.ndarray = sums) -> None:
+            add(own, first, last)
+            _zeros(scales, zeros, sums, own, first, last)
 
-            shared_out(packed.numel(), rows, look_up)
-        else:
-            planes = [laid_out(whole, scale.shape[1], 8 // width) for width in widths]
-
-            def add_up(first: int, last: int, own: np.ndarray = own, planes: list[np.ndarray] = planes) -> None:
-                factor = 1
-                for start, width, plane in zip(starts, widths, planes, strict=False):
-                    size = stream_bytes(columns, width)
-                    add_stream(bytes_of, int(start), size, width, np.float32(factor), scales, plane, own, first, last)
-                    factor <<= width
-
-            shared_out(packed.numel(), rows, add_up)
-        sums = whole.reshape(scale.shape[1], -1).sum(1, dtype=np.float32)
-        _zeros(scales, zeros, sums, own, 0, rows)
+        shared_out(packed.numel(), rows, share)
     return out
+
+
+def from_streams(x: np.ndarray, packed: np.ndarray, scale: np.ndarray, bits: int) -> Add:
+    """Adds what the codes of some rows say to their products with one input."""
+    turns, start, factor = [], 0, 1
+    for width in WIDTHS[bits]:
+        size = stream_bytes(len(x), width)
+        whole = (8 * size // scale.shape[1]) % WORD == 0 and packed.shape[1] % 4 == 0 and start % 4 == 0
+        plane = np.ascontiguousarray(x.reshape(-1, (WORD if whole else 8) // width).T)
+        turns.append((whole, width, start, size, np.float32(factor), plane))
+        start, factor = start + size, factor << width
+
+    def add(out: np.ndarray, first: int, last: int) -> None:
+        for whole, width, start, size, factor, plane in turns:
+            if whole:
+                words = packed.view(np.uint32)
+                STREAMS[width](words, start // 4, size // 4, factor, scale, plane, out, first, last)
+            else:
+                _stream_any(packed, start, size, width, factor, scale, plane, out, first, last)
+
+    return add
+
+
+def from_levels(x: np.ndarray, packed: np.ndarray, scale: np.ndarray, levels: np.ndarray, bits: int) -> Add:
+    """The same where codes stand for levels."""
+    low, high = (*WIDTHS[bits], 0)[:2]
+    second = stream_bytes(len(x), low)
+
+    def add(out: np.ndarray, first: int, last: int) -> None:
+        _looked_up(packed, second, low, high, levels, scale, x, out, first, last)
+
+    return add
