@@ -15,8 +15,8 @@ import numpy as np
 from assay.language.reversal_facts import FORMS
 
 __all__ = [
-    "OneLayerOV", "OneLayerTrace", "block_contrast", "entity_blocks", "reversal_scores", "symbolic_facts", "reverse_prompts",
-    "train_ov", "weighted_ce",
+    "OneLayerOV", "OneLayerTrace", "block_contrast", "entity_blocks", "reversal_scores", "reverse_prompts",
+    "symbolic_facts", "train_ov", "weighted_ce",
 ]  # fmt: skip
 
 DIVERGED = 1e6
@@ -132,7 +132,7 @@ def train_ov(
     y: np.ndarray,
     w: np.ndarray,
     *,
-    lr: float = 0.5,
+    rate: float = 0.5,
     steps: int = 6000,
     wd: float = 0.0,
     moments: Sequence[int] = (),
@@ -143,15 +143,15 @@ def train_ov(
     Args:
         model: with its first weights.
         x: (N, V) sums of one-hot vectors. y: (N,) answers. w: (N,) weights.
-        lr: rate. steps: how many. wd: weight decay.
+        rate: of gradient descent. steps: how many. wd: weight decay.
         moments: steps at which the matrix is kept, beside the last.
         progress: wraps the steps; raising in it stops the work.
 
     Raises:
         ValueError: a rate not above 0, a decay below 0, shapes that do not fit, or weights that run away.
     """
-    if not lr > 0 or not wd >= 0 or steps < 1:
-        raise ValueError(f"lr, wd, steps: got {lr}, {wd}, {steps}; expected above 0, at least 0, at least 1.")
+    if not rate > 0 or not wd >= 0 or steps < 1:
+        raise ValueError(f"rate, wd, steps: got {rate}, {wd}, {steps}; expected above 0, at least 0, at least 1.")
     weighted_ce(x @ model.matrix.T, y, w)  # which refuses what does not fit
     share = (w / w.sum())[:, None]
     rows = np.arange(len(y))
@@ -162,26 +162,26 @@ def train_ov(
     def keep(step: int) -> None:
         matrix = model.matrix
         if not np.isfinite(matrix).all() or np.abs(matrix).max() > DIVERGED:
-            raise ValueError(f"lr: got {lr}, with which weights run away by step {step}; expected a smaller rate.")
+            raise ValueError(f"rate: got {rate}, with which weights run away by step {step}; expected a smaller rate.")
         kept.append((step, weighted_ce(x @ matrix.T, y, w), matrix, float(np.linalg.norm(balance(model) - start))))
 
     if 0 in wanted:
         keep(0)
-    shrink = 1 - lr * wd
+    shrink = 1 - rate * wd
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(1, steps + 1) if progress is None else progress(range(1, steps + 1)):
             if model.value is None:
                 p = softmax(x @ model.output.T)
                 p[rows, y] -= 1.0
-                model.output = shrink * model.output - lr * ((p * share).T @ x)
+                model.output = shrink * model.output - rate * ((p * share).T @ x)
             else:
                 read = x @ model.value
                 p = softmax(read @ model.output.T)
                 p[rows, y] -= 1.0
                 p *= share
                 down = p @ model.output
-                model.output = shrink * model.output - lr * (p.T @ read)
-                model.value = shrink * model.value - lr * (x.T @ down)
+                model.output = shrink * model.output - rate * (p.T @ read)
+                model.value = shrink * model.value - rate * (x.T @ down)
             if step in wanted:
                 keep(step)
     step, loss, matrix, drift = zip(*kept, strict=True)

@@ -143,4 +143,4 @@ def live(
     size = 2 * n + 3
     model = OneLayerOV(size, min(width, size), factorised, init, np.random.default_rng(seed))
     moments = sorted({0, *np.geomspace(1, steps, 30).astype(int).tolist()})
-    return Live(train_ov(model, x, y, w, lr=rate, steps=steps, wd=weight_decay, moments=moments), n, people[:n])
+    return Live(train_ov(model, x, y, w, rate=rate, steps=steps, wd=weight_decay, moments=moments), n, people[:n])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def one_layer(run: Run, item: dict[str, Any]) -> dict[str, float]:
     draw = run.rng("first weights", item["seed"])
     model = OneLayerOV(size, min(item["width"], size), item["factorised"], item["init"], draw)
     trace = train_ov(
-        model, x, y, w, lr=item["rate"], steps=item["steps"], wd=item["decay"],
+        model, x, y, w, rate=item["rate"], steps=item["steps"], wd=item["decay"],
         progress=lambda steps: run.progress(steps, "steps"),
     )  # fmt: skip
     matrix = trace.matrix[-1]
@@ -88,10 +89,11 @@ def phases(
     run: Run, form: str, pairs: int, forward_weight: float, width: int, rate: float, steps: int, grid: int, seed: int
 ) -> None:
     """Initial weights against weight decay, for the form that is chosen."""
+    slower = math.ceil(rate)  # large weights bear a rate of 1; rate times steps stays what it is
     items = [
         {"form": form, "factorised": True, "seed": seed, "n": pairs, "forward_weight": forward_weight,
-         "init": float(init), "width": width, "decay": float(decay), "rate": rate, "steps": steps}
-        for init in np.geomspace(1e-3, 3.0, grid) for decay in np.linspace(0.0, 0.02, grid)
+         "init": float(init), "width": width, "decay": float(decay), "rate": rate / slower, "steps": steps * slower}
+        for init in np.geomspace(1e-3, 1.0, grid) for decay in np.linspace(0.0, 0.02, grid)
     ]  # fmt: skip
     wanted = ("reverse", "in_a", "echo", "forward")
     for item, found in zip(items, run.map(one_layer, items, "cells"), strict=True):
