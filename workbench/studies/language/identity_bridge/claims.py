@@ -86,7 +86,7 @@ def three_needed(forms: Result) -> Evidence:
 def bias(forms: Result) -> Evidence:
     rows = forms["cells"]
     rows = rows[~rows["factorised"]]
-    return Evidence.exact(float(np.abs(rows["diagonal"] - rows["rest"]).max()), n=len(rows))
+    return Evidence.exact(float(np.abs(rows["diagonal"] - rows["rest"]).max()), n=rows["form"].nunique())
 
 
 @study.claim(

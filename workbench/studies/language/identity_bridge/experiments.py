@@ -71,7 +71,8 @@ def forms(
     items = [
         {"form": form, "factorised": factorised, "seed": seed, "n": pairs, "forward_weight": forward_weight,
          "init": init, "width": width, "decay": weight_decay, "rate": rate, "steps": steps}
-        for form in FORMS for factorised in (True, False) for seed in range(seeds)
+        for form in FORMS for factorised in (True, False)
+        for seed in range(seeds if factorised else 1)  # one matrix starts at 0, whatever the seed
     ]  # fmt: skip
     for item, found in zip(items, run.map(one_layer, items, "models"), strict=True):
         run.row("cells", form=item["form"], factorised=item["factorised"], seed=item["seed"], pairs=pairs, **found)
