@@ -49,6 +49,7 @@ from assay.language.one_layer_ov import (
     entity_blocks,
     reversal_scores,
     reverse_prompts,
+    steady_rate,
     symbolic_facts,
     train_ov,
     weighted_ce,
@@ -105,7 +106,7 @@ __all__ = [
     "mean_overall", "name_task", "names_on_both_sides", "necessity", "noise_scale", "nuclear_norm_2x2",
     "open_language", "optimal_constants", "output_pairs", "pair_probabilities", "patch", "planted_edges",
     "principal_graph", "project_out", "read_latent", "read_pairs", "read_questions", "read_recorded",
-    "reversal_scores", "reverse_prompts", "rollout", "running_pair", "same_class", "score_names", "structure",
-    "superposition", "swap", "symbolic_facts", "symmetric_group", "train_latent", "train_names", "train_ov",
+    "reversal_scores", "reverse_prompts", "rollout", "running_pair", "same_class", "score_names", "steady_rate",
+    "structure", "superposition", "swap", "symbolic_facts", "symmetric_group", "train_latent", "train_names", "train_ov",
     "uniform_structure", "weighted_ce", "windowed", "zero",
 ]  # fmt: skip

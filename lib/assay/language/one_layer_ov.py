@@ -16,7 +16,7 @@ from assay.language.reversal_facts import FORMS
 
 __all__ = [
     "OneLayerOV", "OneLayerTrace", "block_contrast", "entity_blocks", "reversal_scores", "reverse_prompts",
-    "symbolic_facts", "train_ov", "weighted_ce",
+    "steady_rate", "symbolic_facts", "train_ov", "weighted_ce",
 ]  # fmt: skip
 
 DIVERGED = 1e6
@@ -107,6 +107,11 @@ class OneLayerOV:
     def matrix(self) -> np.ndarray:
         """W_OV (V, V), rows the output token, columns the input token."""
         return self.output.copy() if self.value is None else self.output @ self.value.T
+
+
+def steady_rate(rate: float, init: float, V: int) -> float:
+    """The rate, or 4 / (V init²) where factors so large would run away: curvature grows with their squared norm."""
+    return min(rate, 4.0 / (V * init**2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from assay.language import (
     reversal_scores,
     reverse_prompts,
     score_names,
+    steady_rate,
     symbolic_facts,
     train_names,
     train_ov,
@@ -113,7 +114,7 @@ def test_a_step_is_autograds(factorised):
 
 
 def test_a_weight_of_six_is_six_copies_and_equal_weights_change_nothing():
-    x, y, w = symbolic_facts(4, "ocr", 6.0)
+    _, y, w = symbolic_facts(4, "ocr", 6.0)
     copies = w.astype(int)
     logits = np.random.default_rng(0).normal(size=(len(y), 11))
     repeated = weighted_ce(np.repeat(logits, copies, 0), np.repeat(y, copies), np.ones(copies.sum()))
@@ -152,6 +153,14 @@ def test_weights_that_run_away_are_told():
     x, y, w = symbolic_facts(4, "fwd")
     with pytest.raises(ValueError, match="rate: got 500"):
         train_ov(OneLayerOV(11, 11, True, 3.0, np.random.default_rng(0)), x, y, w, rate=500, steps=50)
+
+
+@pytest.mark.parametrize("init", [0.3, 1.0, 3.0])
+def test_a_steady_rate_bears_large_weights_and_they_learn_no_reverse_beyond_one(init):
+    matrix = trained("ocr", init=init, rate=steady_rate(4.0, init, 2 * N + 3))
+    x, _, _ = symbolic_facts(N, "ocr")
+    assert reversal_scores(x[:N] @ matrix.T, B, A, B)["acc"] > 0.85
+    assert init < 1 or scored(matrix)["acc"] < 0.4
 
 
 @pytest.mark.parametrize("w", [np.array([1.0, -1]), np.array([1, np.nan]), np.zeros(2)])

@@ -12,6 +12,7 @@ from assay.language import (
     Pair,
     names_on_both_sides,
     read_pairs,
+    steady_rate,
     symbolic_facts,
     train_ov,
 )
@@ -61,7 +62,7 @@ study.integer("width", 43, bounds="width_bounds", symbol="m", label="Width", gro
 study.number("weight_decay", 0.0, bounds=(0.0, 0.05), step=0.001, label="Weight decay", group="One-layer model",
              rare=True, doc="Pull to 0, of the one-layer model.")  # fmt: skip
 study.number("rate", 4.0, bounds=(0.05, 8.0), log=True, label="Rate", group="One-layer model", rare=True,
-             doc="Of gradient descent, on all facts at once.")  # fmt: skip
+             doc="Of gradient descent, on all facts at once; large first weights get a smaller one.")  # fmt: skip
 study.number("moment", 1.0, bounds=(0.0, 1.0), step=0.02, label="Moment", group="One-layer model",
              doc="Which moment of training is drawn: 0 before the first step, 1 after the last.")  # fmt: skip
 
@@ -143,4 +144,5 @@ def live(
     size = 2 * n + 3
     model = OneLayerOV(size, min(width, size), factorised, init, np.random.default_rng(seed))
     moments = sorted({0, *np.geomspace(1, steps, 30).astype(int).tolist()})
+    rate = steady_rate(rate, init, size) if factorised else rate
     return Live(train_ov(model, x, y, w, rate=rate, steps=steps, wd=weight_decay, moments=moments), n, people[:n])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from assay.language import (
     reversal_scores,
     reverse_prompts,
     score_names,
+    steady_rate,
     symbolic_facts,
     train_names,
     train_ov,
@@ -37,8 +37,9 @@ def one_layer(run: Run, item: dict[str, Any]) -> dict[str, float]:
     size = 2 * n + 3
     draw = run.rng("first weights", item["seed"])
     model = OneLayerOV(size, min(item["width"], size), item["factorised"], item["init"], draw)
+    rate = steady_rate(item["rate"], item["init"], size) if item["factorised"] else item["rate"]
     trace = train_ov(
-        model, x, y, w, rate=item["rate"], steps=item["steps"], wd=item["decay"],
+        model, x, y, w, rate=rate, steps=item["steps"], wd=item["decay"],
         progress=lambda steps: run.progress(steps, "steps"),
     )  # fmt: skip
     matrix = trace.matrix[-1]
@@ -90,11 +91,10 @@ def phases(
     run: Run, form: str, pairs: int, forward_weight: float, width: int, rate: float, steps: int, grid: int, seed: int
 ) -> None:
     """Initial weights against weight decay, for the form that is chosen."""
-    slower = math.ceil(rate)  # large weights bear a rate of 1; rate times steps stays what it is
     items = [
         {"form": form, "factorised": True, "seed": seed, "n": pairs, "forward_weight": forward_weight,
-         "init": float(init), "width": width, "decay": float(decay), "rate": rate / slower, "steps": steps * slower}
-        for init in np.geomspace(1e-3, 1.0, grid) for decay in np.linspace(0.0, 0.02, grid)
+         "init": float(init), "width": width, "decay": float(decay), "rate": rate, "steps": steps}
+        for init in np.geomspace(1e-3, 3.0, grid) for decay in np.linspace(0.0, 0.02, grid)
     ]  # fmt: skip
     wanted = ("reverse", "in_a", "echo", "forward")
     for item, found in zip(items, run.map(one_layer, items, "cells"), strict=True):
