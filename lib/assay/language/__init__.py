@@ -107,6 +107,6 @@ __all__ = [
     "open_language", "optimal_constants", "output_pairs", "pair_probabilities", "patch", "planted_edges",
     "principal_graph", "project_out", "read_latent", "read_pairs", "read_questions", "read_recorded",
     "reversal_scores", "reverse_prompts", "rollout", "running_pair", "same_class", "score_names", "steady_rate",
-    "structure", "superposition", "swap", "symbolic_facts", "symmetric_group", "train_latent", "train_names", "train_ov",
-    "uniform_structure", "weighted_ce", "windowed", "zero",
+    "structure", "superposition", "swap", "symbolic_facts", "symmetric_group", "train_latent", "train_names",
+    "train_ov", "uniform_structure", "weighted_ce", "windowed", "zero",
 ]  # fmt: skip

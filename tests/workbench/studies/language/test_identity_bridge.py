@@ -54,10 +54,15 @@ def test_a_bad_file_of_pairs_names_row_and_column(tmp_path):
 
 @pytest.mark.parametrize(
     "values",
-    [{"init": 3.0, "rate": 8.0}, {"pairs": 4, "width": 1}, {"init": 1e-4}, {"factorised": False, "rate": 8.0}],
+    [{"init": 3.0, "rate": 8.0}, {"pairs": 4, "width": 4, "rate": 1.0}, {"init": 1e-4}, {"factorised": False, "rate": 8.0}],
 )
 def test_extreme_values_are_drawn(values):
     snapshot = shot(**values)
     assert all(snapshot.show(view).content is not None for view in ("blocks", "by_step", "spectrum", "answers"))
     loss = snapshot.value("live").trace.loss
     assert loss[-1] < loss[0]
+
+
+def test_a_rate_that_is_too_large_is_told():
+    with pytest.raises(ControlError, match="weights run away by step"):
+        shot(pairs=4, width=1).show("blocks")

@@ -5,6 +5,7 @@ Numbers of the paper are of Llama-3.2-1B-Instruct; they are quoted, and not clai
 
 # pandas' own types do not tell a column from a table
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportReturnType=false, reportOperatorIssue=false, reportIndexIssue=false, reportGeneralTypeIssues=false
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 # pandas' own types do not tell a column from a table
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: reportReturnType=false, reportOperatorIssue=false, reportIndexIssue=false, reportGeneralTypeIssues=false
 
 from __future__ import annotations
 
