@@ -54,7 +54,12 @@ def test_a_bad_file_of_pairs_names_row_and_column(tmp_path):
 
 @pytest.mark.parametrize(
     "values",
-    [{"init": 3.0, "rate": 8.0}, {"pairs": 4, "width": 4, "rate": 1.0}, {"init": 1e-4}, {"factorised": False, "rate": 8.0}],
+    [
+        {"init": 3.0, "rate": 8.0},
+        {"pairs": 4, "width": 4, "rate": 1.0},
+        {"init": 1e-4},
+        {"factorised": False, "rate": 8.0},
+    ],
 )
 def test_extreme_values_are_drawn(values):
     snapshot = shot(**values)
