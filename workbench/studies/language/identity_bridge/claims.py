@@ -37,7 +37,7 @@ def difference(first: pd.DataFrame, second: pd.DataFrame, column: str, note: str
     gaps = (first.set_index("seed")[column] - second.set_index("seed")[column]).dropna().to_numpy(float)
     mean = float(gaps.mean())
     low, high = student_interval(gaps) if len(gaps) > 1 else (-100.0, 100.0)
-    return Evidence(mean, (min(low, mean), max(high, mean)), "seeds", len(gaps), note)
+    return Evidence(mean, (max(-100.0, min(low, mean)), min(100.0, max(high, mean))), "seeds", len(gaps), note)
 
 
 @study.claim(
