@@ -16,6 +16,17 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(Path(__file__).parent))  # for what several tests share
 
 
+def stop(process, seconds, said=None):
+    """End a server; one that does not end in time says where it stands, where it has a file for that, and is ended."""
+    process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        process.wait()
+        raise AssertionError(f"it does not stop:\n{said.read_text()[-6000:] if said else process.args}") from None
+
+
 @contextmanager
 def server_at(home):
     """The address of a server with a home, which knows the kitchen-sink study."""
@@ -30,8 +41,7 @@ def server_at(home):
             assert address.startswith("http://localhost:"), address
             yield address
         finally:
-            process.terminate()
-            process.wait(20)
+            stop(process, 20)
 
 
 @pytest.fixture(scope="session")
@@ -78,13 +88,7 @@ def served(tmp_path):
                         time.sleep(0.1)
                 yield f"http://127.0.0.1:{port}"
             finally:
-                process.terminate()
-                try:
-                    process.wait(60)
-                except subprocess.TimeoutExpired:
-                    process.send_signal(signal.SIGABRT)  # it says where it stands
-                    process.wait()
-                    raise AssertionError(f"it does not stop:\n{said.read_text()[-6000:]}") from None
+                stop(process, 60, said)
 
     return start
 
