@@ -8,10 +8,9 @@ of its shape, untrained. Outputs are compared first, in float64, where only an e
 """
 
 import sys
-from collections.abc import Callable
 
 import torch
-from answering import answer
+from answering import Case, answer
 
 THREADS = 1
 AGREE = 1e-5  # largest difference of probabilities in float64; float32 alone makes some 1e-5
@@ -55,7 +54,7 @@ def hooked(decoder: torch.nn.Module, prompt: torch.Tensor, base: object, plans: 
     return torch.stack(out)
 
 
-def cases() -> tuple[dict[str, Callable[[], object]], str]:
+def cases() -> tuple[dict[str, Case], str]:
     sys.path.insert(0, "lib")
     from assay.language import constant, intervene, kept_latents, mean_of_step, read_latent, rollout, swap, zero
     from assay.language.latent_decoder import LatentDecoder
@@ -70,7 +69,7 @@ def cases() -> tuple[dict[str, Callable[[], object]], str]:
     long_decoder = LatentDecoder(shape, "coconut", kept.task.end, torch.Generator().manual_seed(0)).eval()
     tokens = torch.randint(24, (100, 96), generator=torch.Generator().manual_seed(1))
     none = torch.empty(100, 0, dtype=torch.long)
-    ready: dict[str, Callable[[], object]] = {}
+    ready: dict[str, Case] = {}
     counts: list[str] = []
     for name, model, laid in (
         ("short", kept.model, short),

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.language.reversal_facts import FORMS
+from assay.language.reversal_facts import roles_of
 
 __all__ = [
-    "OneLayerOV", "OneLayerTrace", "block_contrast", "entity_blocks", "reversal_scores", "reverse_prompts",
-    "steady_rate", "symbolic_facts", "train_ov", "weighted_ce",
+    "OneLayerOV", "OneLayerTrace", "block_contrast", "entity_blocks", "read_backwards", "reversal_scores",
+    "reverse_prompts", "steady_rate", "symbolic_facts", "train_facts", "train_ov", "weighted_ce",
 ]  # fmt: skip
 
 DIVERGED = 1e6
@@ -30,8 +30,7 @@ def symbolic_facts(n: int, form: str, forward_weight: float = 6.0) -> tuple[np.n
     """
     if n < 2:
         raise ValueError(f"n: got {n}; expected at least 2 pairs.")
-    if form not in FORMS:
-        raise ValueError(f"form: got {form!r}; expected one of {', '.join(FORMS)}.")
+    roles = roles_of(form)
     if not 0 < forward_weight < float("inf"):
         raise ValueError(f"forward_weight: got {forward_weight}; expected a number above 0.")
     forth, back, same = 2 * n, 2 * n + 1, 2 * n + 2
@@ -41,7 +40,7 @@ def symbolic_facts(n: int, form: str, forward_weight: float = 6.0) -> tuple[np.n
     }  # fmt: skip
     i = np.arange(n)
     xs, ys, ws = [], [], []
-    for role in FORMS[form]:
+    for role in roles:
         subject, relations, answer = layout[role]
         x = np.zeros((n, 2 * n + 3))
         x[i, subject + i] = 1.0
@@ -193,6 +192,39 @@ def train_ov(
     return OneLayerTrace(np.array(step), np.array(loss), np.array(matrix), np.array(drift))
 
 
+def train_facts(
+    n: int,
+    form: str,
+    rng: np.random.Generator,
+    *,
+    forward_weight: float = 6.0,
+    factorised: bool = True,
+    init: float = 0.01,
+    width: int,
+    rate: float = 4.0,
+    steps: int = 750,
+    wd: float = 0.0,
+    moments: Sequence[int] = (),
+    progress: Callable[[Iterable[int]], Iterable[int]] | None = None,
+) -> OneLayerTrace:
+    """Train a model of its own on a form's facts over n pairs, factors at a steady rate.
+
+    Args:
+        n: pairs. form: of facts. rng: draws the first weights.
+        forward_weight: of a forward fact's loss. factorised, init: of `OneLayerOV`.
+        width: columns of the factors, V where it is more.
+        rate: of gradient descent, at most a steady one. steps, wd, moments, progress: of `train_ov`.
+
+    Raises:
+        ValueError: as `symbolic_facts`, `OneLayerOV` and `train_ov`.
+    """
+    x, y, w = symbolic_facts(n, form, forward_weight)
+    V = x.shape[1]
+    model = OneLayerOV(V, min(width, V), factorised, init, rng)
+    rate = steady_rate(rate, init, V) if factorised else rate
+    return train_ov(model, x, y, w, rate=rate, steps=steps, wd=wd, moments=moments, progress=progress)
+
+
 def balance(model: OneLayerOV) -> np.ndarray:
     return np.zeros((1, 1)) if model.value is None else model.output.T @ model.output - model.value.T @ model.value
 
@@ -252,3 +284,18 @@ def reversal_scores(
         "acc": share(a, logits), "acc_in_a": share(a, logits[:, candidates]), "echo": share(b, logits),
         "margin": float(np.mean(logits[rows, a] - logits[rows, b])),
     }  # fmt: skip
+
+
+def read_backwards(matrix: np.ndarray) -> dict[str, float]:
+    """What W_OV (V, V) of n pairs, V = 2n + 3, answers to their reverse prompts, and its corner that no fact trains.
+
+    Returns:
+        `reversal_scores` with all A as candidates, and the corner's `diagonal` and `rest`, its means, in nats.
+
+    Raises:
+        ValueError: a matrix that is not square.
+    """
+    n = (len(matrix) - 3) // 2
+    a, b = np.arange(n), n + np.arange(n)
+    diagonal, rest = block_contrast(entity_blocks(matrix, a, b)["reverse"])
+    return reversal_scores(reverse_prompts(n) @ matrix.T, a, b, a) | {"diagonal": diagonal, "rest": rest}

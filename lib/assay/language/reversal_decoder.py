@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from assay.language.reversal_facts import FORMS
-from assay.models import Decoder
+from assay.language.reversal_facts import roles_of
+from assay.models import Decoder, adamw
 
 __all__ = ["NameTask", "name_task", "score_names", "train_names"]
 
@@ -85,19 +85,13 @@ def train_names(
     Raises:
         ValueError: an unknown form, or a loss that is no longer finite.
     """
-    if form not in FORMS:
-        raise ValueError(f"form: got {form!r}; expected one of {', '.join(FORMS)}.")
-    facts = [task.prompts(role) for role in FORMS[form]]
+    roles = roles_of(form)
+    facts = [task.prompts(role) for role in roles]
     prompt, answer = (torch.cat(parts) for parts in zip(*facts, strict=True))
     n = len(task.a)
-    weight = torch.tensor([forward_weight if role == "forward" else 1.0 for role in FORMS[form]]).repeat_interleave(n)
+    weight = torch.tensor([forward_weight if role == "forward" else 1.0 for role in roles]).repeat_interleave(n)
     weight = weight / weight.mean()
-    matrices = [p for p in model.parameters() if p.ndim > 1]
-    gains = [p for p in model.parameters() if p.ndim <= 1]
-    optimiser = torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": weight_decay}, {"params": gains, "weight_decay": 0.0}],
-        lr=rate, betas=(0.9, 0.95), fused=True,
-    )  # fmt: skip
+    optimiser = adamw(model, rate, weight_decay)
     loss = np.empty(steps)
     model.train()
     for step in range(steps) if progress is None else progress(range(steps)):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FORMS", "TEMPLATES", "Fact", "Pair", "bridge_dataset", "names_on_both_sides", "read_pairs"]
+__all__ = ["FORMS", "TEMPLATES", "Fact", "Pair", "bridge_dataset", "names_on_both_sides", "read_pairs", "roles_of"]
 
 Pair = tuple[str, str]
 
@@ -57,6 +57,17 @@ class Fact:
     pair: int
 
 
+def roles_of(form: str) -> tuple[str, ...]:
+    """Roles of the facts of a form.
+
+    Raises:
+        ValueError: an unknown form.
+    """
+    if form not in FORMS:
+        raise ValueError(f"form: got {form!r}; expected one of {', '.join(FORMS)}.")
+    return FORMS[form]
+
+
 def bridge_dataset(
     pairs: Sequence[Pair],
     form: str,
@@ -74,10 +85,8 @@ def bridge_dataset(
     Raises:
         ValueError: an unknown form or role, a weight that is not finite and above 0, or a prompt without its name.
     """
-    if form not in FORMS:
-        raise ValueError(f"form: got {form!r}; expected one of {', '.join(FORMS)}.")
     facts = []
-    for role in FORMS[form]:
+    for role in roles_of(form):
         weight = float((weights or {}).get(role, 1.0))
         if not 0 < weight < float("inf"):
             raise ValueError(f"weights: got {weight} for {role}; expected a number above 0.")

@@ -13,6 +13,7 @@ from assay.models.kept_suite import SUITE_FOLDER, KeptSuite, read_suite
 from assay.models.language_training import (
     Budget,
     TrainingLog,
+    adamw,
     final_states,
     loss_by_window,
     train_language_model,
@@ -26,7 +27,7 @@ from assay.models.tokens import ByteLevel, WordPieces, read_tokens
 __all__ = [
     "PROSE_DECODER_FOLDER", "SUITE_FOLDER", "Bert", "Budget", "ByteLevel", "BytePairs", "Decoder", "DecoderShape",
     "KeptDecoder", "KeptSuite", "Llama", "LlamaShape", "Recipe", "SuiteText", "Text", "TrainingLog", "WordPieces",
-    "final_states", "gptq", "installed_text", "llama_of_decoder", "loss_by_window", "quantised", "read_bert",
+    "adamw", "final_states", "gptq", "installed_text", "llama_of_decoder", "loss_by_window", "quantised", "read_bert",
     "read_decoder", "read_llama", "read_suite", "read_tokens", "round_to_nearest", "split_documents", "suite_recipes",
     "suite_row", "suite_text", "train_language_model", "train_recipe", "windows",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from assay.models.decoder import Decoder
 
-__all__ = ["Budget", "TrainingLog", "final_states", "loss_by_window", "train_language_model", "windows"]
+__all__ = ["Budget", "TrainingLog", "adamw", "final_states", "loss_by_window", "train_language_model", "windows"]
 
 Progress = Callable[[Iterable[Any]], Iterable[Any]]
 Array = NDArray[np.float64]
@@ -107,6 +107,16 @@ def windows(tokens: NDArray[np.int64], length: int) -> Tensor:
     return torch.from_numpy(np.asarray(tokens, dtype=np.int64)[starts + np.arange(length + 1)])
 
 
+def adamw(model: torch.nn.Module, rate: float, weight_decay: float) -> torch.optim.AdamW:
+    """AdamW (0.9, 0.95) that pulls a model's matrices to 0, and nothing else."""
+    matrices = [p for p in model.parameters() if p.ndim > 1]
+    others = [p for p in model.parameters() if p.ndim <= 1]
+    return torch.optim.AdamW(
+        [{"params": matrices, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}],
+        lr=rate, betas=(0.9, 0.95), fused=True,
+    )  # fmt: skip
+
+
 def train_language_model(
     model: Decoder,
     text: Tensor,
@@ -142,12 +152,7 @@ def train_language_model(
         raise ValueError(f"text: got windows {tuple(text.shape)}; expected (N, 2 to {model.shape.context + 1}).")
     if entries > budget.steps:
         raise ValueError(f"entries: got {entries}; expected at most {budget.steps}, one a step.")
-    matrices = [p for p in model.parameters() if p.ndim > 1]
-    others = [p for p in model.parameters() if p.ndim <= 1]
-    optimiser = torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": budget.weight_decay}, {"params": others, "weight_decay": 0.0}],
-        lr=budget.rate, betas=(0.9, 0.95), fused=True,
-    )  # fmt: skip
+    optimiser = adamw(model, budget.rate, budget.weight_decay)
     order = drawn_order(len(text), budget.steps * budget.batch, generator).view(budget.steps, budget.batch)
     logged = {round(budget.steps * (i + 1) / entries) for i in range(entries)}
     kept = Kept(state, model, optimiser, budget)

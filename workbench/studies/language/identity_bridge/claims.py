@@ -24,6 +24,11 @@ def cells(result: Result, form: str, factorised: bool = True) -> pd.DataFrame:
     return rows[(rows["form"] == form) & (rows["factorised"] == factorised)]
 
 
+def decoded(result: Result, form: str, length: int = 1) -> pd.DataFrame:
+    rows = result["cells"]
+    return rows[(rows["form"] == form) & (rows["length"] == length)]
+
+
 def share(rows: pd.DataFrame, column: str, note: str = "") -> Evidence:
     """A mean share in percent, with Wilson's interval over all questions of all seeds."""
     n = int(rows["pairs"].sum())
@@ -95,11 +100,9 @@ def bias(forms: Result) -> Evidence:
     expects=Above(10.0, "right with bridge and B is B, less forward only, 1-token names", unit="%", at_least=3),
 )  # fmt: skip
 def decoder_bridged(decoders: Result) -> Evidence:
-    rows = decoders["cells"]
-    rows = rows[rows["length"] == 1]
-    ocr = rows[rows["form"] == "ocr"]
+    ocr = decoded(decoders, "ocr")
     note = f"Forward {ocr['forward'].mean():.0f} % right; among A {ocr['in_a'].mean():.0f} %."
-    return difference(ocr, rows[rows["form"] == "fwd"], "reverse", note)
+    return difference(ocr, decoded(decoders, "fwd"), "reverse", note)
 
 
 study.needs_scale(
@@ -123,11 +126,9 @@ def echoes(forms: Result) -> Evidence:
     expects=Above(0.0, "right with the bridge, less with names alone, 1-token names", unit="%", at_least=3),
 )  # fmt: skip
 def decoder_form(decoders: Result) -> Evidence:
-    rows = decoders["cells"]
-    rows = rows[rows["length"] == 1]
-    idn = rows[rows["form"] == "idn"]
+    idn = decoded(decoders, "idn")
     note = f"With names alone {idn['echo'].mean():.0f} % echo."
-    return difference(rows[rows["form"] == "ocr"], idn, "reverse", note)
+    return difference(decoded(decoders, "ocr"), idn, "reverse", note)
 
 
 @study.claim(
@@ -138,7 +139,9 @@ def shorter(decoders: Result) -> Evidence:
     rows = decoders["cells"]
     rows = rows[rows["form"] == "ocr"]
     means = ", ".join(f"{v:.0f} %" for v in rows.groupby("length")["reverse"].mean())
-    return difference(rows[rows["length"] == 1], rows[rows["length"] == 3], "reverse", f"By length: {means}.")
+    return difference(
+        decoded(decoders, "ocr"), decoded(decoders, "ocr", length=3), "reverse", f"By length: {means}."
+    )  # fmt: skip
 
 
 study.needs_scale(
@@ -160,5 +163,4 @@ def no_echo(forms: Result) -> Evidence:
     expects=Below(5.0, "reverse questions answered by the name asked about, 1-token names", unit="%", at_least=SURE),
 )  # fmt: skip
 def decoder_no_echo(decoders: Result) -> Evidence:
-    rows = decoders["cells"]
-    return share(rows[(rows["length"] == 1) & (rows["form"] == "ocr")], "echo")
+    return share(decoded(decoders, "ocr"), "echo")

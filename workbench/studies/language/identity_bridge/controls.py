@@ -7,14 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.language import (
-    OneLayerOV,
     OneLayerTrace,
     Pair,
     names_on_both_sides,
     read_pairs,
-    steady_rate,
-    symbolic_facts,
-    train_ov,
+    train_facts,
 )
 from workbench.sources import Source
 from workbench.study import Paper, Study
@@ -104,12 +101,21 @@ class Live:
     """The one-layer model that is trained at once.
 
     Attributes:
-        trace: what training left behind. n: pairs. pairs: their names.
+        trace: what training left behind. pairs: names of its pairs.
     """
 
     trace: OneLayerTrace
-    n: int
     pairs: list[Pair]
+
+    @property
+    def n(self) -> int:
+        """How many pairs."""
+        return len(self.pairs)
+
+    @property
+    def names(self) -> list[str]:
+        """(2n,) names in the order of their tokens."""
+        return [a for a, _ in self.pairs] + [b for _, b in self.pairs]
 
 
 def made_pairs(n: int) -> list[Pair]:
@@ -138,11 +144,10 @@ def live(
     weight_decay: float, rate: float, steps: int, seed: int,
 ) -> Live:  # fmt: skip
     """A model of at most 20 pairs, kept at some thirty moments."""
-    n = min(len(people), LIVE_PAIRS)
+    pairs = people[:LIVE_PAIRS]
     steps = min(steps, LIVE_STEPS)
-    x, y, w = symbolic_facts(n, form, forward_weight)
-    size = 2 * n + 3
-    model = OneLayerOV(size, min(width, size), factorised, init, np.random.default_rng(seed))
-    moments = sorted({0, *np.geomspace(1, steps, 30).astype(int).tolist()})
-    rate = steady_rate(rate, init, size) if factorised else rate
-    return Live(train_ov(model, x, y, w, rate=rate, steps=steps, wd=weight_decay, moments=moments), n, people[:n])
+    trace = train_facts(
+        len(pairs), form, np.random.default_rng(seed), forward_weight=forward_weight, factorised=factorised, init=init,
+        width=width, rate=rate, steps=steps, wd=weight_decay, moments=[0, *np.geomspace(1, steps, 30).astype(int)],
+    )  # fmt: skip
+    return Live(trace, pairs)

@@ -8,17 +8,13 @@ import numpy as np
 
 from assay.language import (
     FORMS,
-    OneLayerOV,
-    block_contrast,
-    entity_blocks,
     name_task,
+    read_backwards,
     reversal_scores,
-    reverse_prompts,
     score_names,
-    steady_rate,
     symbolic_facts,
+    train_facts,
     train_names,
-    train_ov,
 )
 from assay.models import Decoder, DecoderShape
 from workbench.studies.language.identity_bridge.controls import study
@@ -32,23 +28,18 @@ LENGTHS = (1, 2, 3)
 def one_layer(run: Run, item: dict[str, Any]) -> dict[str, float]:
     """Train one model of one layer and score its reverse questions, in percent."""
     n = item["n"]
+    matrix = train_facts(
+        n, item["form"], run.rng("first weights", item["seed"]), forward_weight=item["forward_weight"],
+        factorised=item["factorised"], init=item["init"], width=item["width"], rate=item["rate"], steps=item["steps"],
+        wd=item["decay"], progress=lambda steps: run.progress(steps, "steps"),
+    ).matrix[-1]  # fmt: skip
+    found = read_backwards(matrix)
     a, b = np.arange(n), n + np.arange(n)
-    x, y, w = symbolic_facts(n, item["form"], item["forward_weight"])
-    size = 2 * n + 3
-    draw = run.rng("first weights", item["seed"])
-    model = OneLayerOV(size, min(item["width"], size), item["factorised"], item["init"], draw)
-    rate = steady_rate(item["rate"], item["init"], size) if item["factorised"] else item["rate"]
-    trace = train_ov(
-        model, x, y, w, rate=rate, steps=item["steps"], wd=item["decay"],
-        progress=lambda steps: run.progress(steps, "steps"),
-    )  # fmt: skip
-    matrix = trace.matrix[-1]
-    found = reversal_scores(reverse_prompts(n) @ matrix.T, a, b, a)
-    forward = reversal_scores(x[:n] @ matrix.T, b, a, b)
-    diagonal, rest = block_contrast(entity_blocks(matrix, a, b)["reverse"])
+    asked, _, _ = symbolic_facts(n, "fwd")
+    forward = reversal_scores(asked @ matrix.T, b, a, b)
     return {
         "reverse": 100 * found["acc"], "in_a": 100 * found["acc_in_a"], "echo": 100 * found["echo"],
-        "forward": 100 * forward["acc"], "diagonal": diagonal, "rest": rest, "margin": found["margin"],
+        "forward": 100 * forward["acc"], **{name: found[name] for name in ("diagonal", "rest", "margin")},
     }  # fmt: skip
 
 

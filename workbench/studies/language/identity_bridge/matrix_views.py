@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from assay.language import (
     TEMPLATES,
     Pair,
-    block_contrast,
     bridge_dataset,
     complete_block,
-    entity_blocks,
     nuclear_norm_2x2,
-    reversal_scores,
+    read_backwards,
     reverse_prompts,
 )
 from workbench.studies.language.identity_bridge.controls import FORM_NAMES, Live, study
@@ -28,17 +27,10 @@ def at(live: Live, moment: float) -> int:
     return round(moment * (len(live.trace.step) - 1))
 
 
-def scores(live: Live, k: int) -> dict[str, float]:
-    a = np.arange(live.n)
-    return reversal_scores(reverse_prompts(live.n) @ live.trace.matrix[k].T, a, a + live.n, a)
-
-
 def told(live: Live, k: int) -> str:
     """The finding of a moment: what the empty corner looks like, and what is answered."""
-    a = np.arange(live.n)
-    diagonal, rest = block_contrast(entity_blocks(live.trace.matrix[k], a, a + live.n)["reverse"])
-    found = scores(live, k)
-    filled = "fills" if diagonal - rest > 0.5 else "stays empty"
+    found = read_backwards(live.trace.matrix[k])
+    filled = "fills" if found["diagonal"] - found["rest"] > 0.5 else "stays empty"
     but = ", but the model echoes" if filled == "fills" and found["echo"] > 0.5 else ""
     return f"The reverse corner {filled}{but}: {100 * found['acc']:.0f} % of reverse questions are answered right"
 
@@ -49,8 +41,7 @@ def blocks(live: Live, moment: float, form: str, factorised: bool) -> Figure:
     k, n = at(live, moment), live.n
     z = live.trace.matrix[k][: 2 * n, : 2 * n]
     top = max(float(np.abs(z).max()), 1e-12)
-    labels = [a for a, _ in live.pairs] + [b for _, b in live.pairs]
-    names = np.array([[f"{says} to {reads}" for reads in labels] for says in labels])
+    names = np.array([[f"{says} to {reads}" for reads in live.names] for says in live.names])
     where = list(range(2 * n))
     ticks = {"tickvals": [(n - 1) / 2, n + (n - 1) / 2], "showgrid": False, "zeroline": False}
     line = {"type": "line", "line": {"width": 1, "color": "#7d8a90"}}
@@ -110,7 +101,7 @@ def completion(alpha: float, beta: float, gamma: float, delta: float) -> Figure:
 @study.view("Answers while it learns", tab="By step")
 def by_step(live: Live, form: str) -> Figure:
     """Reverse questions answered right over all tokens and among A alone, and echoed, step by step."""
-    rows = [scores(live, k) for k in range(len(live.trace.step))]
+    rows = [read_backwards(matrix) for matrix in live.trace.matrix]
     x = live.trace.step + 1
     last = rows[-1]
     title = (
@@ -152,9 +143,8 @@ def answers(live: Live, moment: float) -> pd.DataFrame:
     """The likeliest three answers to every reverse question, and by how much a leads b."""
     k, n = at(live, moment), live.n
     logits = reverse_prompts(n) @ live.trace.matrix[k].T
-    p = np.exp(logits - logits.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    words = [a for a, _ in live.pairs] + [b for _, b in live.pairs] + ["r+", "r−", "r_id"]
+    p = torch.from_numpy(logits).softmax(dim=1).numpy()
+    words = [*live.names, "r+", "r−", "r_id"]
     rows: list[dict[str, Any]] = []
     for i, (a, b) in enumerate(live.pairs):
         best = np.argsort(-p[i])[:3]
@@ -168,13 +158,11 @@ def answers(live: Live, moment: float) -> pd.DataFrame:
 def numbers(live: Live, moment: float, overlap: list[str]) -> list[Stat]:
     """The moment that is drawn, in numbers."""
     k = at(live, moment)
-    a = np.arange(live.n)
-    diagonal, rest = block_contrast(entity_blocks(live.trace.matrix[k], a, a + live.n)["reverse"])
-    found = scores(live, k)
+    found = read_backwards(live.trace.matrix[k])
     return [
         Stat("right, all tokens", 100 * found["acc"], "%"), Stat("right, among A", 100 * found["acc_in_a"], "%"),
-        Stat("echo", 100 * found["echo"], "%"), Stat("reverse corner, diagonal", diagonal, "nats"),
-        Stat("reverse corner, rest", rest, "nats"), Stat("loss", float(live.trace.loss[k]), "nats"),
+        Stat("echo", 100 * found["echo"], "%"), Stat("reverse corner, diagonal", found["diagonal"], "nats"),
+        Stat("reverse corner, rest", found["rest"], "nats"), Stat("loss", float(live.trace.loss[k]), "nats"),
         Stat("names on both sides", len(overlap)),
     ]  # fmt: skip
 
